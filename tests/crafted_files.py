@@ -38,9 +38,9 @@ def craft(path: Path, *statements: str) -> None:
 def forge(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every digest be right whatever a file holds: anybody could compute them."""
     monkeypatch.setattr(tables, "meta_digest", lambda _: ANY)
-    monkeypatch.setattr(tables, "table_digest", lambda _: ANY)
-    monkeypatch.setattr(file, "table_digest", lambda _: ANY)
-    monkeypatch.setattr(tables.ColumnDigests, "found", lambda _: ANY)
+    for module in (tables, file):
+        monkeypatch.setattr(module, "table_digest", lambda _: ANY)
+        monkeypatch.setattr(module, "column_digests", lambda _: ANY)
 
 
 def again(table: str, change: str, more: str = "") -> str:

@@ -86,7 +86,7 @@ VALUES = {
     ),
     "views without samples": (
         "DELETE FROM samples; UPDATE meta SET value = '0' WHERE key = 'n_samples'",
-        "damaged",
+        "it has views, but no samples",
     ),
     "no views": ("DELETE FROM views", "numbered"),
     "views that are numbered otherwise": ("UPDATE views SET fold = fold + 1", "numbered"),

@@ -22,7 +22,9 @@ def recipe() -> dict[str, Any]:
 
 
 def in_conda(requirement: str) -> str:
-    name, bound = re.fullmatch(r"([\w.-]+)(?:\[.*\])?(>=[\d.]+)", requirement).groups()
+    name, bound = re.fullmatch(
+        r"([\w.-]+)(?:\[.*\])?(>=[\d.]+(?:,!=[\d.]+)*)", requirement
+    ).groups()
     return f"{IN_CONDA.get(name, name)} {bound}"
 
 

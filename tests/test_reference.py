@@ -131,7 +131,7 @@ def test_plot_shows_people_figures_and_no_helpers() -> None:
 def test_what_people_call_first_says_what_else_there_is_and_what_it_costs() -> None:
     cost = ["ViewFold", "FCMVC", "edit", "suggest_n_clusters", "inspect_views"]
     cost += [f"ViewFold.{name}" for name in ("partial_fit", "predict", "forget", "recluster")]
-    others = ["as_view", "as_views", "forget", "load", "undo", "restore"]
+    others = ["as_view", "as_views", "forget", "load", "undo"]
     methods = "extend transform predict_frame to_frame movers save features explain variance"
     others += [f"ViewFold.{name}" for name in methods.split()]
     said = {name: attrgetter(name)(viewfold).__doc__ for name in cost + others}

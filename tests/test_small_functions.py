@@ -13,12 +13,12 @@ from viewfold.method.scaling import Affine
 from viewfold.rows import LocalEngine, Rows
 from viewfold.state.admission import meant
 from viewfold.state.clusters import assign, sure_enough
+from viewfold.state.committee import joined
 from viewfold.state.hashes import seed_of
 from viewfold.state.log import noted, standing
 from viewfold.state.names import Transfers, problems
 from viewfold.state.parts import Tag, put_together, take_apart
 from viewfold.state.state import count_levels
-from viewfold.state.updates import joined
 
 
 def test_the_nearest_landmark_is_the_first_of_the_largest_weights() -> None:

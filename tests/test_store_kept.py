@@ -89,7 +89,7 @@ def test_a_restore_returns_to_an_entry_and_can_be_undone(
 ) -> None:
     _, states = made
     assert entries(path) == [4, 3, 2]
-    back = viewfold.restore(path, entry=3)
+    back = viewfold.undo(path, to=3)
     assert learned(back) == states[2] == learned(viewfold.load(path))
     assert back.log_[["what", "undoes"]].to_numpy().tolist()[-1] == ["restore", 4]
     assert back.log_["what"].tolist()[:5] == ["fold"] * 5
@@ -102,18 +102,18 @@ def test_a_restore_returns_to_an_entry_and_can_be_undone(
 def test_folds_go_on_after_a_restore_as_if_the_later_ones_had_not_been(
     path: Path, data: Data, made: tuple[bytes, list[Any]]
 ) -> None:
-    viewfold.restore(path, entry=3)
+    viewfold.undo(path, to=3)
     assert fold(path, data, "labs2") == made[1][3]
     assert entries(path) == [6, 5, 4]
-    assert learned(viewfold.restore(path, entry=5)) == made[1][4]  # forward works, too
+    assert learned(viewfold.undo(path, to=5)) == made[1][4]  # forward works, too
 
 
 def test_what_is_gone_is_refused_with_what_there_is(path: Path) -> None:
     content = path.read_bytes()
     with pytest.raises(StateFileError, match=r"after entry 1\..*entries 4, 3, 2"):
-        viewfold.restore(path, entry=1)
+        viewfold.undo(path, to=1)
     with pytest.raises(StateFileError, match="after entry 5 already"):
-        viewfold.restore(path, entry=5)
+        viewfold.undo(path, to=5)
     with pytest.raises(ValueError, match="from 0 to 100"), viewfold.edit(path, keep=101):
         pass
     assert path.read_bytes() == content
@@ -151,11 +151,11 @@ def test_the_forgotten_are_in_no_state_of_the_file(path: Path) -> None:
     for schema in ("main", "undo", "undo2", "undo3"):
         assert count(path, "samples WHERE id = 's45'", schema) == 0
     assert viewfold.verify(path).whole
-    assert "s45" not in viewfold.restore(path, entry=2).ids_
+    assert "s45" not in viewfold.undo(path, to=2).ids_
 
 
 def test_who_is_only_in_a_state_to_return_to_can_be_forgotten(path: Path) -> None:
-    viewfold.restore(path, entry=2)
+    viewfold.undo(path, to=2)
     with pytest.raises(ValueError, match="Unknown"), viewfold.edit(path) as model:
         model.forget(["late"])
     model = viewfold.forget(path, ["late", "s45"])
@@ -174,7 +174,7 @@ def test_encoders_that_are_not_kept_are_in_no_state(path: Path, data: Data) -> N
         model.set_params(keep_encoders=False).partial_fit(X, ids=ids, view="more")
     for schema in ("main", "undo", "undo2", "undo3"):
         assert count(path, "arrays WHERE name LIKE 'encoder%'", schema) == 0
-    assert not viewfold.restore(path, entry=4).keep_encoders
+    assert not viewfold.undo(path, to=4).keep_encoders
 
 
 def test_a_damaged_state_hinders_neither_the_others_nor_a_change(
@@ -187,7 +187,7 @@ def test_a_damaged_state_hinders_neither_the_others_nor_a_change(
     with pytest.warns(UserWarning, match="damaged and was left out"):
         change(path)
     assert entries(path) == [5, 3]
-    assert learned(viewfold.restore(path, entry=3)) == made[1][2]
+    assert learned(viewfold.undo(path, to=3)) == made[1][2]
 
 
 def test_blocks_that_cannot_be_read_are_left_out_when_states_are_copied(
@@ -246,7 +246,7 @@ def test_states_that_stay_the_same_are_copied_not_made_again(
     monkeypatch.setattr(file, "to_tables", lambda *a, **k: made.append(1) or convert(*a, **k))
     change(path)
     viewfold.undo(path)
-    viewfold.restore(path, entry=3)
+    viewfold.undo(path, to=3)
     assert len(made) == 3
 
 

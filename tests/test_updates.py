@@ -15,7 +15,7 @@ from sklearn.base import clone
 import viewfold
 from viewfold import FCMVC, ViewFold, metrics
 from viewfold.state import transitions
-from viewfold.state.updates import MOST_ENCODERS, Committee
+from viewfold.state.committee import MOST_ENCODERS, Committee
 
 IDS = np.array([f"s{i}" for i in range(160)], dtype=object)
 

@@ -106,11 +106,11 @@ def test_changes_are_taken_back_and_states_returned_to(state_folder: Path) -> No
         assert [one["entry"] for one in contents.list_kept()] == [2, 1]
     undone = by_sample(viewfold.undo(state_folder))
     assert {**undone, "log": 0} == {**before, "log": 0}
-    assert viewfold.restore(state_folder, entry=1)._state.names == ["labs"]
+    assert viewfold.undo(state_folder, to=1)._state.names == ["labs"]
     assert viewfold.load(state_folder).log_["what"].tolist()[-2:] == ["undo", "restore"]
     assert viewfold.undo(state_folder)._state.names == ["labs", "scan"]
     with pytest.raises(StateFileError, match="does not hold the state after entry 9"):
-        viewfold.restore(state_folder, entry=9)
+        viewfold.undo(state_folder, to=9)
     assert viewfold.verify(state_folder).whole
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from viewfold.estimators import FCMVC, ViewFold
     from viewfold.estimators.selection import Suggestion, suggest_n_clusters
     from viewfold.state.state import State, ViewRecord
-    from viewfold.store import convert, edit, forget, load, restore, undo, verify
+    from viewfold.store import convert, edit, forget, load, undo, verify
     from viewfold.store.encoder import ExportedEncoder, load_encoder
     from viewfold.web import report
 
@@ -34,7 +34,7 @@ _home = {
         "viewfold.estimators.selection": ("Suggestion", "suggest_n_clusters"),
         "viewfold.state.state": ("State", "ViewRecord"),
         "viewfold.store.encoder": ("ExportedEncoder", "load_encoder"),
-        "viewfold.store": ("convert", "edit", "forget", "load", "restore", "undo", "verify"),
+        "viewfold.store": ("convert", "edit", "forget", "load", "undo", "verify"),
     }.items()
     for name in names
 }
@@ -67,7 +67,6 @@ __all__ = [
     "missing",
     "plot",
     "report",
-    "restore",
     "suggest_n_clusters",
     "undo",
     "verify",

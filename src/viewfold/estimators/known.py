@@ -38,8 +38,8 @@ from viewfold.data.view import Column, Gaps, columns_for
 from viewfold.rows import BucketRows, Engine, Rows, RowSet, using
 from viewfold.rows.linalg import pick_columns
 from viewfold.rows.normal import kind_of
+from viewfold.state.committee import takes_gaps
 from viewfold.state.state import State, ViewRecord
-from viewfold.state.updates import takes_gaps
 
 
 def check_y(y: object, method: str) -> None:

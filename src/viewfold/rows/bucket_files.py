@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, Protocol, TypeAlias
@@ -269,6 +269,23 @@ class BucketRows:
     def column(self, of_matrix: int) -> int:
         """Return which column of blocks a column of the matrix is."""
         return Rows(np.empty((0, 0)), columns=self.columns).column(of_matrix)
+
+    def lazily(
+        self,
+        make: Callable[..., Any],
+        *others: BucketRows,
+        n: Sequence[int] | None = None,
+        **changes: Any,
+    ) -> BucketRows:
+        """Return rows that are made of these, and of others, whenever a bucket is worked on.
+
+        ``n`` are how many each bucket has then, if not as many as here.
+        """
+        buckets = zip(self.parts, *(other.parts for other in others), strict=True)
+        many = n or [part.n for part in self.parts]
+        parts = tuple(Made(make, own, many[i]) for i, own in enumerate(buckets))
+        owner = (self.owner, *(other.owner for other in others))
+        return replace(self, parts=parts, owner=owner, **changes)
 
     @property
     def opener(self) -> Callable[[Any], Any]:

@@ -41,7 +41,6 @@ from viewfold.rows.linalg import is_sparse
 from viewfold.rows.local import (
     Alignment,
     Engine,
-    LocalAlignment,
     LocalEngine,
     Picked,
     Rows,
@@ -204,8 +203,7 @@ class BucketEngine(Engine, ABC):
             def make(held: Any) -> Any:
                 return _local.map(work, opener(held), width=width)
 
-            parts = tuple(Made(make, (part,), part.n) for part in rows[0].parts)
-            return replace(rows[0], parts=parts, cells=False)
+            return rows[0].lazily(make, cells=False)
         path, owner = self.room()
         task = partial(_map, path, work, _openers(rows), sums, width)
         files, total, several = self._checked(task, self._items(rows), _put_together)
@@ -273,7 +271,13 @@ class BucketEngine(Engine, ABC):
         ]
         if not items:
             return self.head(rows, 0)
-        found = self.each(partial(_take, rows.opener), items)
+        opener = rows.opener
+
+        def take(item: tuple[int, tuple[Part], Array]) -> Matrix:
+            held = opener(item[1][0].open())
+            return held.take(item[2]) if isinstance(held, Rows) else whole(held)[item[2]]
+
+        found = self.each(take, items)
         back = np.argsort(order, kind="stable")
         taken: RowSet = stacked(found)[back]
         return Rows(taken) if rows.cells else taken
@@ -286,13 +290,8 @@ class BucketEngine(Engine, ABC):
             return whole(held)[whole(mask)]
 
         many = self.each(lambda part: int(np.count_nonzero(whole(part.open()))), kept.parts)
-        parts = tuple(
-            Made(pick, (own, mask), n)
-            for own, mask, n in zip(rows.parts, kept.parts, many, strict=True)
-        )
-        share = sum(many) / max(rows.n, 1)
-        stored, owner = int(rows.stored * share), (rows.owner, kept.owner)
-        picked = replace(rows, parts=parts, stored=stored, owner=owner)
+        stored = int(rows.stored * sum(many) / max(rows.n, 1))
+        picked = rows.lazily(pick, kept, n=many, stored=stored)
         # Of samples that are removed from a state, no file may be left: the others are copied.
         return picked if rows.cells else self.map(same, picked)
 
@@ -305,20 +304,19 @@ class BucketEngine(Engine, ABC):
 
         if rows.cells:
             return self.map(first, rows)
-        parts = tuple(Made(first, (part,), part.n) for part in rows.parts)
-        return replace(rows, parts=parts, tail=(min(columns, rows.tail[0]),))
+        return rows.lazily(first, tail=(min(columns, rows.tail[0]),))
 
     def head(self, rows: RowSet, most: int) -> Matrix:
         if not isinstance(rows, BucketRows):
             return super().head(rows, most)
-        task = partial(_with_rows, partial(_local.head, most=most), rows.opener)
-        return self.each(task, self._items((rows,))[:1])[0]
+        opener, items = rows.opener, self._items((rows,))[:1]
+        return self.each(lambda item: _local.head(opener(item[1][0].open()), most), items)[0]
 
     def collect(self, rows: RowSet) -> Array:
         if not isinstance(rows, BucketRows):
             return super().collect(rows)
-        task = partial(_with_rows, whole, rows.opener)
-        together: Array = stacked(self.each(task, self._items((rows,))))
+        opener, items = rows.opener, self._items((rows,))
+        together: Array = stacked(self.each(lambda item: whole(opener(item[1][0].open())), items))
         return together
 
     def _items(self, rows: tuple[RowSet, ...]) -> list[Item]:
@@ -388,76 +386,72 @@ def _row_bytes(rows: RowSet) -> float:
     return float(np.prod(held.shape[1:]) * held.dtype.itemsize)
 
 
-@dataclass
-class BucketAlignment:
-    """Where the samples of a view and those known before stand in their union; see `Alignment`.
+class BucketAlignment(Alignment):
+    """An alignment of rows in buckets."""
 
-    For each bucket, `files` has the ids of the union, and then what a `LocalAlignment` holds: rows,
-    previous, partner and lacking.
-    """
+    def __init__(
+        self,
+        engine: BucketEngine,
+        before: BucketRows,
+        view: BucketRows,
+        files: list[tuple[Stored, ...]],
+        owner: Any,
+    ) -> None:
+        # Of each bucket: the ids of the union, and then rows, previous, partner and lacking.
+        self.workers, self.files = engine, files
+        kind = {ids.dtype for ids, *_ in files if ids.n}
+        held = np.dtype(kind.pop()) if kind else view.held
+        self.ids, self.rows, self.previous, self.partner, self.lacking = (
+            BucketRows(parts, held if i == 0 else np.dtype(np.intp), (), engine, owner=owner)
+            for i, parts in enumerate(zip(*files, strict=True))
+        )
+        self.known = self.partner.lazily(lambda at: at >= 0, held=np.dtype(bool))
+        self.n_samples, self.n_before = self.ids.n, before.n
+        self.n_shared = self.n_before - self.lacking.n
+        self.n_new = view.n - self.n_shared
 
-    engine: BucketEngine
-    before: BucketRows
-    view: BucketRows
-    files: list[tuple[Stored, ...]]
-    owner: Any  # files are removed when nobody holds it any more
+    def _picked(self, rows: RowSet, at: BucketRows, fill: float | None = None) -> BucketRows:
+        def pick(at: Array, held: Any) -> Picked:
+            rows = whole(held)
+            if rows.shape[0]:
+                return Picked(rows, at, fill)
+            nobody = np.full((1, *rows.shape[1:]), fill or 0, rows.dtype)
+            return Picked(nobody, 0 * at, fill)
 
-    def __post_init__(self) -> None:
-        kind = {ids.dtype for ids, *_ in self.files if ids.n}
-        held = np.dtype(kind.pop()) if kind else self.view.held
-        parts: tuple[Part, ...] = tuple(ids for ids, *_ in self.files)
-        self.ids: RowSet = BucketRows(parts, held, (), self.engine, owner=self.owner)
-
-        def known(partner: Array) -> Array:
-            return np.asarray(partner >= 0)
-
-        parts = tuple(Made(known, (of[3],), of[3].n) for of in self.files)
-        self.known: RowSet = BucketRows(parts, np.dtype(bool), (), self.engine, owner=self.owner)
-        self.n_samples, self.n_before = sum(of[0].n for of in self.files), self.before.n
-        self.n_shared = self.n_before - sum(of[4].n for of in self.files)
-        self.n_new = self.view.n - self.n_shared
-
-    def partners(self, rows: RowSet, fill: float = 0) -> BucketRows:
-        return self._made(partial(_partners, fill=fill), 3, rows)
+        return self._made(pick, rows, at)
 
     def absent(self, rows: RowSet) -> BucketRows:
-        return self._made(lambda lacking, held: lacking_rows(whole(held), lacking), 4, rows)
-
-    def view_rows(self, rows: RowSet) -> BucketRows:
-        return self._made(partial(_partners, fill=0), 1, rows)
-
-    def known_rows(self, rows: RowSet) -> BucketRows:
-        return self._made(partial(_partners, fill=0), 2, rows)
-
-    def _made(self, make: Work, which: int, rows: RowSet) -> BucketRows:
-        rows = rows if isinstance(rows, BucketRows) else self.engine._nothing(rows)
-        parts = tuple(
-            Made(make, (of[which], part), of[which].n)
-            for of, part in zip(self.files, rows.parts, strict=True)
-        )
-        owner = (self.owner, rows.owner)
-        many = sum(part.n for part in parts) * int(np.prod(rows.tail))
-        return BucketRows(parts, rows.held, rows.tail, self.engine, stored=many, owner=owner)
+        return self._made(lambda at, held: lacking_rows(whole(held), at), rows, self.lacking)
 
     def carry(self, rows: RowSet, fill: float) -> BucketRows:
-        rows = rows if isinstance(rows, BucketRows) else self.engine._nothing(rows)
-        parts = tuple(
-            Made(partial(_carried, fill=fill, n=of[0].n), (of[2], part), of[0].n)
-            for of, part in zip(self.files, rows.parts, strict=True)
-        )
-        return BucketRows(parts, rows.held, rows.tail, self.engine, owner=(self.owner, rows.owner))
+        def carried(previous: Array, partner: Array, held: Any) -> Array:
+            n = previous.size + np.count_nonzero(partner < 0)
+            return carried_rows(whole(held), previous, fill, int(n))
+
+        n = [part.n for part in self.ids.parts]
+        return self._made(carried, rows, self.previous, self.partner, n=n)
+
+    def _made(
+        self, make: Work, rows: RowSet, at: RowSet, *more: RowSet, n: Any = None
+    ) -> BucketRows:
+        """Return what is made of what the alignment says of each bucket, and of its rows."""
+        rows = rows if isinstance(rows, BucketRows) else self.workers._nothing(rows)
+        stored = at.n * int(np.prod(rows.tail))
+        kind: Any = {"held": rows.held, "tail": rows.tail, "stored": stored}
+        made: BucketRows = at.lazily(make, *more, rows, n=n, **kind)
+        return made
 
     def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> BucketRows:
         (work, *rows), (others_work, *others) = of_view, of_absent
-        path, owner = self.engine.room()
+        path, owner = self.workers.room()
         items = [
             (i, (*(one.parts[i] for one in (*rows, *others)), *of[1:]))
             for i, of in enumerate(self.files)
             if of[0].n
         ]
         task = partial(_merge, path, work, others_work, _openers(rows), _openers(others))
-        files, *_ = self.engine._checked(task, items, _put_together)
-        (made,) = self.engine._rows(files, [of[0].n for of in self.files], owner)
+        files, *_ = self.workers._checked(task, items, _put_together)
+        (made,) = self.workers._rows(files, [of[0].n for of in self.files], owner)
         return made
 
 
@@ -514,25 +508,5 @@ def _merge(
     of_absent = (others_work, *_opened(others, parts[first:last]))
     rows, previous, partner, lacking = (part.open() for part in parts[last:])
     union = np.empty(rows.size + lacking.size, np.int8)  # only its length counts here
-    alignment = LocalAlignment(_local, union, rows, previous, partner, lacking)
+    alignment = Alignment(_local, union, rows, previous, partner, lacking)
     return _written(path, number, alignment.merge(of_view, of_absent)), None, False
-
-
-def _take(opener: Work, item: tuple[int, tuple[Part], Array]) -> Matrix:
-    opened = opener(item[1][0].open())
-    return opened.take(item[2]) if isinstance(opened, Rows) else whole(opened)[item[2]]
-
-
-def _with_rows(work: Work, opener: Work, item: Item) -> Any:
-    return work(opener(item[1][0].open()))
-
-
-def _partners(partner: Array, rows: Any, fill: float) -> Picked:
-    held = whole(rows)
-    if not held.shape[0]:  # nobody is known: there is no row to pick
-        return Picked(np.full((1, *held.shape[1:]), fill, held.dtype), 0 * partner)
-    return Picked(held, partner, fill)
-
-
-def _carried(previous: Array, rows: Any, fill: float, n: int) -> Array:
-    return carried_rows(whole(rows), previous, fill, n)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from functools import reduce as fold_left
 from threading import Lock
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy
@@ -294,39 +294,6 @@ def rows_per_block(rows: RowBlocks, width: float | None = None) -> int:
 # -- the engine ----------------------------------------------------------------------------------
 
 
-class Alignment(Protocol):
-    """Where the samples of a view and those known before stand in their union."""
-
-    ids: RowSet  #: the union
-    known: RowSet  #: for each row of the view, whether its sample was known
-    n_samples: int  #: how many are in the union,
-    n_shared: int  #: in both,
-    n_new: int  #: in the view only,
-    n_before: int  #: and were known before
-
-    def partners(self, rows: RowSet, fill: float = 0) -> RowSet:
-        """Return, for each row of the view, what is known of its sample; `fill` if it is new."""
-
-    def absent(self, rows: RowSet) -> RowSet:
-        """Return what is known of the samples that the view lacks."""
-
-    def view_rows(self, rows: RowSet) -> RowSet:
-        """Return, for each row of the view, the row of its sample among those of the union."""
-
-    def known_rows(self, rows: RowSet) -> RowSet:
-        """Return, for each sample known before, its row among those of the union."""
-
-    def carry(self, rows: RowSet, fill: float) -> RowSet:
-        """Return what is known of each sample of the union, and `fill` for the new ones."""
-
-    def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> RowSet:
-        """Return a row for each sample of the union.
-
-        Each argument is a work and rows: what `map` is to do with rows of the view, and with those
-        of samples that it lacks.
-        """
-
-
 class Engine:
     """Where rows live, and who computes with them.
 
@@ -456,7 +423,7 @@ class Engine:
         n, n_before = others.size, ids.size
         if np.array_equal(ids, others):
             same = np.arange(n)
-            return LocalAlignment(self, ids, same, same, same, np.empty(0, np.intp))
+            return Alignment(self, ids, same, same, same, np.empty(0, np.intp))
         partner = pd.Index(ids).get_indexer(pd.Index(others)) if n_before else np.full(n, -1)
         new = partner < 0
         rows = partner.copy()
@@ -470,7 +437,7 @@ class Engine:
             union, rows, previous = union[order], place[rows], place[previous]
         known = np.zeros(n_before, bool)
         known[partner[~new]] = True
-        return LocalAlignment(self, union, rows, previous, partner, np.flatnonzero(~known))
+        return Alignment(self, union, rows, previous, partner, np.flatnonzero(~known))
 
     def numbers(self, rows: RowSet) -> RowSet:
         """Return a number for each row, by which it can be selected."""
@@ -537,42 +504,65 @@ class LocalEngine(Engine):
     n_threads: int | None = None
 
 
-@dataclass
-class LocalAlignment:
-    """Where the samples of a view and those known before stand in their union; see `Alignment`."""
+class Alignment:
+    """Where the samples of a view and those known before stand in their union."""
 
-    engine: Engine
-    ids: Array
-    # Position in the union of each of the view's rows, and of each sample that was known before.
-    rows: NDArray[np.intp]
-    previous: NDArray[np.intp]
-    # For each of the view's rows, its number among the known samples, −1 for new ones.
-    partner: NDArray[np.intp]
-    # Numbers of the known samples that the view lacks.
-    lacking: NDArray[np.intp]
+    ids: RowSet  #: the union
+    known: RowSet  #: for each row of the view, whether its sample was known
+    n_samples: int  #: how many are in the union,
+    n_shared: int  #: in both,
+    n_new: int  #: in the view only,
+    n_before: int  #: and were known before
 
-    def __post_init__(self) -> None:
-        self.known = self.partner >= 0
-        self.n_samples, self.n_before = int(self.ids.size), self.previous.size
-        self.n_shared = self.n_before - self.lacking.size
-        self.n_new = self.rows.size - self.n_shared
+    def __init__(
+        self,
+        engine: Engine,
+        ids: RowSet,
+        rows: RowSet,
+        previous: RowSet,
+        partner: RowSet,
+        lacking: RowSet,
+    ) -> None:
+        self.engine, self.ids = engine, ids
+        # Position in the union of each of the view's rows, and of each sample known before.
+        self.rows, self.previous = rows, previous
+        # For each of the view's rows, its number among the known samples, −1 for new ones; and the
+        # numbers of the known samples that the view lacks.
+        self.partner, self.lacking = partner, lacking
+        self.known = partner >= 0
+        self.n_samples, self.n_before = int(ids.size), previous.size
+        self.n_shared = self.n_before - lacking.size
+        self.n_new = rows.size - self.n_shared
 
-    def partners(self, rows: Array, fill: float = 0) -> Picked:
-        return Picked(rows, self.partner, fill)
+    def partners(self, rows: RowSet, fill: float = 0) -> RowSet:
+        """Return, for each row of the view, what is known of its sample; `fill` if it is new."""
+        return self._picked(rows, self.partner, fill)
 
-    def absent(self, rows: Array) -> RowBlocks:
+    def _picked(self, rows: RowSet, at: RowSet, fill: float | None = None) -> RowSet:
+        return Picked(rows, at, fill)
+
+    def absent(self, rows: RowSet) -> RowSet:
+        """Return what is known of the samples that the view lacks."""
         return lacking_rows(rows, self.lacking)
 
-    def view_rows(self, rows: Array) -> Picked:
-        return Picked(rows, self.rows)
+    def view_rows(self, rows: RowSet) -> RowSet:
+        """Return, for each row of the view, the row of its sample among those of the union."""
+        return self._picked(rows, self.rows)
 
-    def known_rows(self, rows: Array) -> Picked:
-        return Picked(rows, self.previous)
+    def known_rows(self, rows: RowSet) -> RowSet:
+        """Return, for each sample known before, its row among those of the union."""
+        return self._picked(rows, self.previous)
 
-    def carry(self, rows: Array, fill: float) -> Array:
+    def carry(self, rows: RowSet, fill: float) -> RowSet:
+        """Return what is known of each sample of the union, and `fill` for the new ones."""
         return carried_rows(rows, self.previous, fill, self.n_samples)
 
-    def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> Array:
+    def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> RowSet:
+        """Return a row for each sample of the union.
+
+        Each argument is a work and rows: what `map` is to do with rows of the view, and with those
+        of samples that it lacks.
+        """
         result = _Result(self.n_samples)
         for (work, *rows), place in (
             (of_view, self.rows),
@@ -583,8 +573,7 @@ class LocalAlignment:
                 result.put(place[where], made)
 
             deque(self.engine._each_block(work, rows, None, keep), maxlen=0)
-        merged: Array = result.rows()
-        return merged
+        return result.rows()
 
 
 def lacking_rows(rows: Array, lacking: NDArray[np.intp]) -> RowBlocks:

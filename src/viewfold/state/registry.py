@@ -108,7 +108,7 @@ PARTS: Registry[Any] = Registry(
         "affine/1": "viewfold.method.scaling:Affine",
         "bends/1": "viewfold.method.variables:Bends",
         "columns/1": "viewfold.state.parts:StoredColumns",
-        "committee/1": "viewfold.state.updates:Committee",
+        "committee/1": "viewfold.state.committee:Committee",
         "counts/1": "viewfold.method.scaling:Counts",
         "directions/1": "viewfold.state.evidence:Directions",
         "encoder/2": "viewfold.method.encoders:FeatureEncoder",

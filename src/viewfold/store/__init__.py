@@ -10,10 +10,11 @@ import importlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from viewfold._util.arguments import warn_user
 from viewfold.errors import StateFileError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from viewfold.state.log import Log
     from viewfold.state.state import State
     from viewfold.store.lock import writing
-    from viewfold.store.models import convert, edit, forget, load, restore, undo, verify
+    from viewfold.store.models import convert, edit, forget, load, undo, verify
 
 StrPath = str | os.PathLike[str]
 Change = Callable[["State"], "State | None"]
@@ -31,7 +32,7 @@ Change = Callable[["State"], "State | None"]
 ENDING = ".vfd"
 
 _home = dict.fromkeys(
-    ("convert", "edit", "forget", "load", "restore", "undo", "verify"), "viewfold.store.models"
+    ("convert", "edit", "forget", "load", "undo", "verify"), "viewfold.store.models"
 )
 _home["writing"] = "viewfold.store.lock"
 
@@ -42,7 +43,6 @@ __all__ = [
     "forget",
     "is_folder",
     "load",
-    "restore",
     "store_of",
     "undo",
     "verify",
@@ -128,22 +128,39 @@ class Contents(ABC):
         """
 
     @abstractmethod
-    def log(self, schema: str = "main") -> Log:
-        """Return the log of a state."""
-
-    @abstractmethod
     def size_of(self, schema: str) -> int:
         """Return how many bytes a state takes."""
 
     @abstractmethod
+    def query(
+        self, columns: Sequence[str], small: Sequence[str], schema: str = "main"
+    ) -> AbstractContextManager[tuple[duckdb.DuckDBPyConnection, dict[str, Any]]]:
+        """Answer SQL about a state; check these columns of samples and small tables.
+
+        Also give what ``meta`` says.
+        """
+
+    def log(self, schema: str = "main") -> Log:
+        """Return the log of a state."""
+        from viewfold.store.tables import SMALL, events_of, small_table
+
+        with self.query((), ("log",), schema) as (db, _):
+            return events_of(small_table(db, "log ORDER BY entry", SMALL["log"]))
+
     def find_ids(self, texts: Sequence[str]) -> dict[str, list[Any]]:
         """Return samples of any state, by how their ids are written; pass damaged states over."""
-
-    @abstractmethod
-    def query(
-        self, columns: Sequence[str], small: Sequence[str]
-    ) -> AbstractContextManager[tuple[duckdb.DuckDBPyConnection, dict[str, Any]]]:
-        """Answer SQL about the state of now; check these columns of samples and small tables."""
+        found: dict[str, list[Any]] = {}
+        for schema in ("main", *self.schemas):
+            with suppress(StateFileError), self.query((), (), schema) as (db, meta):
+                is_int = "id_is_int" if meta.get("ids") == "mixed" else "false"
+                rows = db.execute(
+                    f"SELECT id::VARCHAR, {is_int}, id FROM samples "
+                    "WHERE id::VARCHAR IN (SELECT unnest($1))",
+                    [list(texts)],
+                ).fetchall()
+                for text, number, value in rows:
+                    found.setdefault(text, []).append(int(text) if number else value)
+        return found
 
     def kept(self) -> tuple[Kept, ...]:
         """Return the states to return to, with their logs."""
@@ -196,20 +213,32 @@ class Store(ABC):
         """Keep other writers away, or find out when one came first; give the turn to `write`."""
 
     @abstractmethod
-    def write(
-        self,
-        turn: Any,
-        state: State,
-        *,
-        kept: Sequence[State | str] = (),
-        change: Change | None = None,
-        keep: int = 1,
-        contents: Any = None,
-    ) -> State:
-        """Write a state in a single step; return it with its rows where they are now.
+    def write(self, turn: Any, state: State, returns: Returns) -> State:
+        """Write a state in a single step; return it with its rows where they are now."""
 
-        `kept` are the states to return to, the latest first: states, or the schemas that hold them
-        in what is replaced, which is open as `contents`; `keep` is how many there may be. `change`
-        is what becomes of those on disk, None to leave one out. One that is damaged is left out,
-        with a warning.
-        """
+
+@dataclass(frozen=True)
+class Returns:
+    """What a state that is written can be returned to.
+
+    `states` are states, or the schemas that hold them in what is replaced, which is open as
+    `contents`, the latest first; `keep` is how many there may be. `change` is what becomes of those
+    on disk, None to leave one out.
+    """
+
+    states: Sequence[State | str] = ()
+    keep: int = 1
+    change: Change | None = None
+    contents: Any = None
+
+    def write(self, put: Callable[[State | str], None]) -> None:
+        """Have every state put where it goes; leave one out that is damaged, with a warning."""
+        for one in self.states[: self.keep]:
+            try:
+                new: State | str | None = one
+                if isinstance(one, str) and self.change is not None:
+                    new = self.change(self.contents.read(one))
+                if new is not None:
+                    put(new)
+            except StateFileError as error:
+                warn_user(f"A state that undo returns to is damaged and was left out: {error}")

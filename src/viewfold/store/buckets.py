@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -40,7 +39,7 @@ from viewfold.rows.bucket_files import (
 )
 from viewfold.rows.buckets import check_rows
 from viewfold.state.state import ROWS
-from viewfold.store import Change, Contents, Store, StrPath, check, lock
+from viewfold.store import Contents, Returns, Store, StrPath, check, lock
 from viewfold.store.folder import (
     DRAFT,
     GENERATION,
@@ -66,7 +65,6 @@ from viewfold.store.tables import (
     SINGLE,
     SMALL,
     column_digests,
-    events_of,
     no_samples,
     put,
     read_meta,
@@ -78,7 +76,6 @@ from viewfold.store.tables import (
 if TYPE_CHECKING:
     from viewfold.state.clusters import Clusters
     from viewfold.state.evidence import Directions
-    from viewfold.state.log import Log
     from viewfold.state.state import State
 
 T = TypeVar("T")
@@ -139,32 +136,33 @@ class FolderStore(Store):
                 clear(folder, found, alone=True)
             yield FolderTurn(folder, 0 if found is None else found.generation, turn)
 
-    def write(
-        self,
-        turn: FolderTurn,
-        state: State,
-        *,
-        kept: Sequence[State | str] = (),
-        change: Change | None = None,
-        keep: int = 1,
-        contents: Any = None,
-    ) -> State:
+    def write(self, turn: FolderTurn, state: State, returns: Returns) -> State:
         """Write a new generation.
 
         A state to return to that stays as it is needs no copy. If there is something that has to be
-        gone (`change`), or nothing to return to, nothing is left of earlier generations.
+        gone, or nothing to return to, nothing is left of earlier generations.
         """
         folder = turn.folder
         if (manifest_numbers(folder) or [0])[0] != turn.found:
             raise another_was_faster(folder)
         number, made = turn.found + 1, list[str]()
-        now = None if not turn.found else read_manifest(folder, turn.found)
+        now = read_manifest(folder, turn.found).states if turn.found else ()
+        n_buckets = now[0].n_buckets if now else None
+        there = dict(zip(["main", *(one.folder for one in now[1:])], now, strict=False))
         try:
             folder.make()
-            first, state = _put(folder, number, state, made, now)
-            earlier = _put_kept(folder, number, kept[:keep], change, now, made)
-            erases = change is not None or not kept
-            manifest = Manifest(number, keep, (first, *earlier), erases)
+            first, state = _put(folder, number, state, made, n_buckets)
+            states = [first]
+
+            def put_one(one: State | str) -> None:
+                if isinstance(one, str):
+                    states.append(there[one])
+                else:
+                    states.append(_put(folder, number, one, made, n_buckets)[0])
+
+            returns.write(put_one)
+            erases = returns.change is not None or not returns.states
+            manifest = Manifest(number, returns.keep, tuple(states), erases)
             if turn.turn is not None:
                 turn.turn.check()
             publish(folder, manifest)
@@ -197,6 +195,7 @@ class FolderContents(Contents):
     def _take(self, manifest: Manifest) -> None:
         self.manifest, self.keep = manifest, manifest.keep
         self.schemas = tuple(one.folder for one in manifest.states[1:])
+        self._tables: dict[tuple[str, str], pa.Table] = {}
 
     def _steadily(self, work: Callable[[], T]) -> T:
         """Return what is read; again, if another generation took the place of this one."""
@@ -214,131 +213,116 @@ class FolderContents(Contents):
                 return one
         raise StateFileError(f"{self.folder.name} does not hold the state {schema} any more.")
 
-    def read(
-        self, schema: str = "main", engine: Engine | None = None, *, unpack: bool = False
-    ) -> State:
-        return self._steadily(lambda: read_state(self.folder, self._state(schema), engine, unpack))
-
-    def log(self, schema: str = "main") -> Log:
-        table = self._steadily(lambda: _small(self.folder, self._state(schema), "log"))
-        return events_of(table)
-
     def size_of(self, schema: str) -> int:
         return self._state(schema).size
 
-    def find_ids(self, texts: Sequence[str]) -> dict[str, list[Any]]:
-        """Read only the buckets that the ids fall into."""
-        found: dict[str, list[Any]] = {}
-        for one in self.manifest.states:
-            places = set(bucket_of(np.array(list(texts), object), one.n_buckets).tolist())
-            chosen = [bucket for bucket in one.samples if bucket.bucket in places]
-            if not chosen:
-                continue
-            try:
-                with duckdb.connect(":memory:") as db, understood(self.folder, one.folder):
-                    _register(db, self.folder, one, chosen)
-                    rows = db.execute(
-                        "SELECT id::VARCHAR, id FROM samples "
-                        "WHERE id::VARCHAR IN (SELECT unnest($1))",
-                        [list(texts)],
-                    ).fetchall()
-            except StateFileError:
-                continue
-            for text, value in rows:
-                found.setdefault(text, []).append(value)
-        return found
+    def _table(self, one: Generation, name: str) -> pa.Table:
+        """Return a small table, if its bytes are those that were written; each is read once."""
+        if (one.folder, name) not in self._tables:
+            file = f"{one.folder}/{name}.parquet"
+            with understood(self.folder, file):
+                data = self.folder.read(file)
+                if hashlib.sha256(data).hexdigest() != one.tables[name]["sha256"]:
+                    raise UnreadableError(CHANGED)
+                self._tables[one.folder, name] = parquet.read_table(pa.BufferReader(data))
+        return self._tables[one.folder, name]
+
+    def _meta(self, one: Generation) -> dict[str, Any]:
+        held = self._table(one, "meta")
+        with understood(self.folder, f"{one.folder}/meta.parquet"):
+            table = Table.of_arrow(held)
+            for text in table["value"]:
+                check.check_json(text)
+            return read_meta(table)
 
     @contextmanager
     def query(
-        self, columns: Sequence[str], small: Sequence[str]
+        self, columns: Sequence[str], small: Sequence[str], schema: str = "main"
     ) -> Iterator[tuple[duckdb.DuckDBPyConnection, dict[str, Any]]]:
-        meta, tables = self._steadily(lambda: self._check(columns))
-        one = self._state("main")
+        one, meta, tables = self._steadily(lambda: self._checked(columns, small, schema))
         with duckdb.connect(":memory:") as db:
             with understood(self.folder, one.folder):
                 for name, table in tables.items():
                     db.register(name, table)
-                _register(db, self.folder, one, one.samples, ordered=meta.get("length") is not None)
+                self._register(db, one, ordered=meta.get("length") is not None)
                 db.execute("SET enable_external_access = false")
             with understood(self.folder, one.folder, (duckdb.Error,)):
                 yield db, meta
 
-    def _check(self, columns: Sequence[str]) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-        folder, one = self.folder, self._state("main")
-        tables = {name: _table(folder, one, name) for name in SMALL}
-        with understood(folder, f"{one.folder}/meta.parquet"):
-            meta = _meta(Table.of_arrow(tables["meta"]))
+    def _checked(
+        self, columns: Sequence[str], small: Sequence[str], schema: str
+    ) -> tuple[Generation, dict[str, Any], dict[str, pa.Table]]:
+        """Compare columns and tables with their digests."""
+        one = self._state(schema)
+        # What is asked about samples may be about all that is known of them.
+        tables = {name: self._table(one, name) for name in (SMALL if columns else small)}
+        meta = self._meta(one)
         for bucket in one.samples if columns else ():
             file = f"{one.folder}/{bucket.file}"
-            with understood(folder, file):
-                found = column_digests(columns_of(folder, file, bucket, columns))
+            with understood(self.folder, file):
+                found = column_digests(columns_of(self.folder, file, bucket, columns))
                 if not found.items() <= bucket.digests.items():
                     raise UnreadableError(CHANGED)
-        return meta, tables
+        return one, meta, tables
 
+    def _register(self, db: duckdb.DuckDBPyConnection, one: Generation, *, ordered: bool) -> None:
+        """Let a database see the samples of a state as the table ``samples``."""
+        if not one.samples:
+            put(db, "samples", no_samples())
+            return
+        from pyarrow import dataset
 
-def _register(
-    db: duckdb.DuckDBPyConnection,
-    folder: Folder,
-    one: Generation,
-    buckets: Sequence[Bucket],
-    *,
-    ordered: bool = False,
-) -> None:
-    """Let a database see the samples of some buckets as the table ``samples``."""
-    if not buckets:
-        put(db, "samples", no_samples())
-        return
-    from pyarrow import dataset
+        files, fs = [f"{self.folder.address}/{one.folder}/{b.file}" for b in one.samples], None
+        if self.folder.remote:
+            fs = filesystem(files[0])[0]
+            files = [filesystem(file)[1] for file in files]
+        db.register("in_buckets", dataset.dataset(files, format="parquet", filesystem=fs))
+        # Samples that are known by row number come in that order, wherever they are.
+        order = "ORDER BY id" if ordered else ""
+        db.execute(f"CREATE TEMP VIEW samples AS FROM in_buckets {order}")
 
-    files = [f"{folder.address}/{one.folder}/{bucket.file}" for bucket in buckets]
-    fs = None
-    if folder.remote:
-        fs = filesystem(files[0])[0]
-        files = [filesystem(file)[1] for file in files]
-    db.register("in_buckets", dataset.dataset(files, format="parquet", filesystem=fs))
-    # Samples that are known by row number come in that order, wherever they are.
-    order = "ORDER BY id" if ordered else ""
-    db.execute(f"CREATE TEMP VIEW samples AS FROM in_buckets {order}")
+    def read(
+        self, schema: str = "main", engine: Engine | None = None, *, unpack: bool = False
+    ) -> State:
+        return self._steadily(lambda: self._read(self._state(schema), engine, unpack))
+
+    def _read(self, one: Generation, engine: Engine | None, unpack: bool) -> State:
+        """Read and check a state; its rows stay in their buckets, or go where the engine is."""
+        folder, meta = self.folder, self._meta(one)
+        held = {name: self._table(one, name) for name in SMALL}
+        with understood(folder, one.folder):
+            small = {name: Table.of_arrow(table) for name, table in held.items()}
+            if meta.get("n_samples", 0) != one.n_samples:
+                raise UnreadableError(
+                    f"it has {one.n_samples} samples and should have {meta.get('n_samples', 0)}"
+                )
+            bare = to_state(meta, small, {name: np.empty((0, 0)) for name in COLUMNS}, {})
+        if not bare.views:
+            return bare
+        workers = engine_for(engine, one.n_buckets)
+        if workers.n_buckets != one.n_buckets:
+            raise StateFileError(
+                f"{folder.name} has {one.n_buckets} buckets and the engine has "
+                f"{workers.n_buckets}. Give it an engine with {one.n_buckets}, or write it anew: "
+                f"viewfold convert {folder.name} other.vfd --buckets {workers.n_buckets}"
+            )
+        state = _with_rows(folder, one, bare, workers, unpack)
+        with understood(folder, one.folder):
+            check.check_state(state)
+        in_memory = engine is not None and not isinstance(engine, BucketEngine)
+        return state.gathered() if in_memory else state
 
 
 # -- reading
 
 
-def read_state(
-    folder: Folder, one: Generation, engine: Engine | None = None, unpack: bool = False
-) -> State:
-    """Read and check a state; its rows stay in their buckets, or go where the engine has them."""
-    small = {name: _small(folder, one, name) for name in SMALL}
-    with understood(folder, f"{one.folder}/meta.parquet"):
-        meta = _meta(small["meta"])
-        if meta.get("n_samples", 0) != one.n_samples:
-            raise UnreadableError(
-                f"it has {one.n_samples} samples and should have {meta.get('n_samples', 0)}"
-            )
-        check.check_views(small["views"], empty="n_samples" not in meta)
-        check.check_steps(small["steps"])
-        bare = to_state(meta, small, {name: np.empty((0, 0)) for name in COLUMNS}, {})
-    if not bare.views:
-        return bare
-    workers = engine_for(engine, one.n_buckets)
-    if workers.n_buckets != one.n_buckets:
-        raise StateFileError(
-            f"{folder.name} has {one.n_buckets} buckets and the engine has {workers.n_buckets}. "
-            f"Give it an engine with {one.n_buckets}, or write it anew: viewfold convert "
-            f"{folder.name} other.vfd --buckets {workers.n_buckets}"
-        )
-    state = _with_rows(folder, one, bare, workers, unpack)
-    with understood(folder, one.folder):
-        check.check_state(state)
-    in_memory = engine is not None and not isinstance(engine, BucketEngine)
-    return state.gathered() if in_memory else state
-
-
-def engine_for(engine: Engine | None, n_buckets: int | None) -> BucketEngine:
-    """Return an engine with buckets: the given one, that of now, or a disk."""
+def engine_for(
+    engine: Engine | None, n_buckets: int | None, *, exactly: bool = False
+) -> BucketEngine:
+    """Return an engine with buckets (`exactly` so many): the given one, that of now, or a disk."""
     for one in (engine, current_engine()):
-        if isinstance(one, BucketEngine):
+        fits = not exactly or n_buckets in (None, getattr(one, "n_buckets", None))
+        if isinstance(one, BucketEngine) and fits:
             return one
     return DiskEngine() if n_buckets is None else DiskEngine(n_buckets)
 
@@ -370,28 +354,6 @@ def _with_columns(state: State, columns: Mapping[str, RowSet]) -> State:
     return replace(state, **rows)
 
 
-def _table(folder: Folder, one: Generation, name: str) -> pa.Table:
-    """Read a small table, if its bytes are those that were written."""
-    file = f"{one.folder}/{name}.parquet"
-    with understood(folder, file):
-        data = folder.read(file)
-        if hashlib.sha256(data).hexdigest() != one.tables[name]["sha256"]:
-            raise UnreadableError(CHANGED)
-        return parquet.read_table(pa.BufferReader(data))
-
-
-def _small(folder: Folder, one: Generation, name: str) -> Table:
-    held = _table(folder, one, name)
-    with understood(folder, f"{one.folder}/{name}.parquet"):
-        return Table.of_arrow(held)
-
-
-def _meta(table: Table) -> dict[str, Any]:
-    for text in table["value"]:
-        check.check_json(text)
-    return read_meta(table)
-
-
 # -- writing
 
 
@@ -413,14 +375,14 @@ def _is_published(folder: Folder, number: int, made: list[str]) -> bool:
 
 
 def _put(
-    folder: Folder, number: int, state: State, made: list[str], now: Manifest | None
+    folder: Folder, number: int, state: State, made: list[str], n_buckets: int | None
 ) -> tuple[Generation, State]:
     """Write the files of a state; return what they are, and the state with its rows in them."""
     name = new_folder(number)
     made.append(name)
     folder.make(name)
     of_rows = state.ids.engine if isinstance(state.ids, BucketRows) else None
-    engine = engine_for(of_rows, None if now is None else now.states[0].n_buckets)
+    engine = engine_for(of_rows, n_buckets)
     state = state.placed(engine)
     buckets: list[Bucket] = []
     if state.clusters is not None:
@@ -447,41 +409,9 @@ def _put(
     return Generation(name, engine.n_buckets, tables, tuple(buckets)), state
 
 
-def _put_kept(
-    folder: Folder,
-    number: int,
-    kept: Sequence[State | str],
-    change: Change | None,
-    now: Manifest | None,
-    made: list[str],
-) -> list[Generation]:
-    """Return the states to return to; those that have to be changed are written anew."""
-    there = {} if now is None else {one.folder: one for one in now.states}
-    if now is not None:
-        there["main"] = now.states[0]
-    found = []
-    for one in kept:
-        if isinstance(one, str) and change is None:
-            found.append(there[one])
-            continue
-        try:
-            state: Any = one
-            if change is not None and isinstance(one, str):
-                state = change(read_state(folder, there[one]))
-        except StateFileError as error:
-            warnings.warn(
-                f"A part of the folder that undo returns to is damaged and was left out: {error}",
-                stacklevel=5,
-            )
-            continue
-        if state is not None:
-            found.append(_put(folder, number, state, made, now)[0])
-    return found
-
-
-def in_buckets_of(state: State, engine: BucketEngine | None) -> State:
-    """Return a state whose rows are in the buckets of an engine; as it is, if there is none."""
-    if engine is None or not state.views:
+def in_buckets_of(state: State, engine: BucketEngine) -> State:
+    """Return a state whose rows are in the buckets of an engine."""
+    if not state.views:
         return state
     if not isinstance(state.ids, BucketRows):
         return state.placed(engine)
@@ -508,7 +438,8 @@ def write_bucket(
     item: tuple[int, tuple[Part, ...]],
 ) -> Bucket:
     number, parts = item
-    table = samples_table(clusters, directions, *(whole(part.open()) for part in parts))
+    rows = {name: whole(part.open()) for name, part in zip(COLUMNS, parts, strict=True)}
+    table = samples_table(clusters, directions, rows)
     data = packed(table.to_arrow())
     made = Bucket(number, len(table), data.size, column_digests(table.columns))
     folder.write(f"{generation}/{made.file}", memoryview(data))
@@ -528,17 +459,12 @@ def check_bucket(
         every = columns_of(folder, file, bucket, list(TYPES))
         if column_digests(every) != bucket.digests:
             raise UnreadableError(CHANGED)
-        for _ in check.check_batches([every], expected.n_views, expected.n_steps):
-            pass
-        rows = {name: every[name] for name in COLUMNS}
-        unchecked = "fingerprints", "evidence", "novelty"  # any numbers will do
-        named = {COLUMNS[name]: array for name, array in rows.items() if name not in unchecked}
-        for problem in check.row_problems(expected, **named):
+        for problem in check.row_problems(expected, every):
             raise UnreadableError(problem)
-        if np.any(bucket_of(rows["id"], one.n_buckets) != bucket.bucket):
+        if np.any(bucket_of(every["id"], one.n_buckets) != bucket.bucket):
             raise UnreadableError(f"it has samples of other buckets than {bucket.bucket}")
-    left = None if room is None else store(f"{room}/{bucket.bucket}", rows["embedding"])
-    return {name: (array.dtype.name, array.shape[1:]) for name, array in rows.items()}, left
+    left = None if room is None else store(f"{room}/{bucket.bucket}", every["embedding"])
+    return {name: (every[name].dtype.name, every[name].shape[1:]) for name in COLUMNS}, left
 
 
 def divide_bucket(path: str, n_buckets: int, item: tuple[int, tuple[Part, ...]]) -> PartitionFiles:

@@ -7,7 +7,7 @@ that are finite, shapes that fit each other. Nothing is imported that clusters o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -74,25 +74,6 @@ def check_keep(keep: Any) -> None:
         raise UnreadableError(f"it keeps {keep!r} states to return to")
 
 
-def check_batches(
-    batches: Iterable[dict[str, Any]], n_views: int, n_steps: int
-) -> Iterator[dict[str, Any]]:
-    """Pass rows of ``samples`` on, if each is complete and its label the last of its history."""
-    widths = {"views_seen": n_views, "history": n_steps, "fingerprints": n_views}
-    for batch in batches:
-        for name, column in batch.items():
-            if np.ma.is_masked(column):
-                raise UnreadableError(f"samples have no {name!r}")
-            if column.ndim == 2 and column.shape[1] != widths.get(name, column.shape[1]):
-                raise UnreadableError(f"{name!r} does not have an entry for each of the views")
-        if not np.array_equal(batch["label"], batch["history"][:, -1]):
-            raise UnreadableError("labels are not the last of their history")
-        confidence = batch["confidence"]
-        if not np.all((confidence >= 0) & (confidence <= 1)):
-            raise UnreadableError("a confidence is not between 0 and 1")
-        yield batch
-
-
 def check_views(views: Table, *, empty: bool) -> None:
     """Refuse records of views that no fold could have written."""
     names, folds = views["name"], views["fold"]
@@ -111,14 +92,13 @@ def check_views(views: Table, *, empty: bool) -> None:
             raise UnreadableError(f"view {row['name']!r} has not a name for each of its features")
 
 
-def check_steps(steps: Table) -> int:
-    """Refuse steps that are not numbered 1, 2, … in the order of the log; return their number."""
+def check_steps(steps: Table) -> None:
+    """Refuse steps that are not numbered 1, 2, … in the order of the log."""
     entries = steps["entry"]
     if steps["step"] != list(range(1, len(entries) + 1)) or None in entries:
         raise UnreadableError("its steps are not numbered 1, 2, …")
     if entries != sorted(set(entries)):
         raise UnreadableError("its steps are not in the order of the log")
-    return len(entries)
 
 
 def check_claims(arrays: Table) -> None:
@@ -143,14 +123,17 @@ def check_claims(arrays: Table) -> None:
 # -- when all is read
 
 
-def check_state(state: State) -> None:
+def check_state(state: State, samples: Mapping[str, Any] | None = None) -> None:
     """Refuse what cannot be the state of a model; say what is wrong with it."""
-    for problem in problems(state):
+    for problem in problems(state, samples):
         raise UnreadableError(problem)
 
 
-def problems(state: State) -> Iterator[str]:
-    """Yield everything that is wrong with what was read, as the rest of a sentence about it."""
+def problems(state: State, samples: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Yield everything that is wrong with what was read, as the rest of a sentence about it.
+
+    `samples` are all columns of the table, of which a state has not all.
+    """
     from viewfold.state import names
 
     for name, value in state.params.items():
@@ -175,8 +158,9 @@ def problems(state: State) -> Iterator[str]:
     if length is not None and (not isinstance(length, int) or length < 0):
         yield f"samples are known by row number, of {length!r} rows"
     if isinstance(state.ids, np.ndarray):  # those in buckets are checked where they are read
-        rows = state.ids, state.embedding, state.seen, state.history, state.added
-        yield from row_problems(expected, *rows)
+        rows = {"id": state.ids, "embedding": state.embedding, "views_seen": state.seen}
+        rows |= {"history": state.history, "added": state.added}
+        yield from row_problems(expected, samples or rows)
     centers, projection, k = clusters.centers, clusters.projection, expected.n_clusters
     if not (
         _has_shape(centers, None, None, None)
@@ -251,21 +235,22 @@ class Expected:
         return cls(came, len(state.views), len(state.steps), n_clusters)
 
 
-def row_problems(
-    expected: Expected, ids: Any, embedding: Any, seen: Any, history: Any, added: Any
-) -> Iterator[str]:
-    """Yield what is wrong with rows of samples: all of a state, or those of one bucket."""
-    n = len(ids)
+def row_problems(expected: Expected, rows: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with columns of samples: all of a state, or those of one bucket."""
+    n = len(rows["id"])
     if not n:
         return
-    if not np.isin(added, expected.came).all():
+    if not np.isin(rows["added"], expected.came).all():
         yield "samples came by entries that its log does not have"
     import pandas as pd  # commands that read a few columns do without
 
-    if not pd.Index(ids).is_unique:
+    if not pd.Index(rows["id"]).is_unique:
         yield "two samples have one id"
-    if seen.shape != (n, expected.n_views) or history.shape != (n, expected.n_steps):
-        yield "views seen and history have not an entry for each view"
+    history, embedding = rows["history"], rows["embedding"]
+    widths = {"views_seen": expected.n_views, "history": expected.n_steps}
+    widths["fingerprints"] = expected.n_views
+    if any(rows[name].shape != (n, widths[name]) for name in widths.keys() & rows.keys()):
+        yield "views seen, history and fingerprints do not have an entry for each of the views"
         return
     if embedding.ndim != 2 or len(embedding) != n:
         yield "the embedding has not a row for each sample"
@@ -275,6 +260,10 @@ def row_problems(
         yield "a cluster in the history is less than -1"
     if history[:, -1].min() < 0 or history[:, -1].max() >= expected.n_clusters:
         yield f"a label is not among its {expected.n_clusters} clusters"
+    if "label" in rows and not np.array_equal(rows["label"], history[:, -1]):
+        yield "labels are not the last of their history"
+    if "confidence" in rows and not ((rows["confidence"] >= 0) & (rows["confidence"] <= 1)).all():
+        yield "a confidence is not between 0 and 1"
 
 
 def _is_finite(array: Any) -> bool:
@@ -300,7 +289,7 @@ def _are_distances(array: Any, *shape: int) -> bool:
 
 def _committee_problems(part: Any, axes: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with encoders that are used together."""
-    from viewfold.state.updates import MOST_ENCODERS, Committee
+    from viewfold.state.committee import MOST_ENCODERS, Committee
 
     members: list[Committee] = []
     while part is not None and len(members) <= MOST_ENCODERS:

@@ -1,21 +1,22 @@
 """Encoder files: what predictions need of a model, and no sample of it, for services.
 
-The layout is that of safetensors: the size of a header, the header (JSON), arrays; nothing in it is
-run. `load_encoder` imports neither pandas nor DuckDB nor scikit-learn, so that a process is ready
-in a moment and stays small. Arrays and records are encoded here; whatever else holds rows is given
-to a model that is made of the same parts, and gets its answers and its errors.
+The parts are those of a state file (docs/format.md), as arrays of NumPy (``.npz``) and one text of
+JSON; nothing in it is run. `load_encoder` imports neither pandas nor DuckDB nor scikit-learn, so
+that a process is ready in a moment and stays small. Arrays and records are encoded here; whatever
+else holds rows is given to a model of the same parts, and gets its answers and its errors.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,12 @@ from viewfold.data.view import Column, tell_columns
 from viewfold.errors import DamagedFileError, NewerFormatError, StateFileError, UnreadableError
 from viewfold.rows import LocalEngine, Rows
 from viewfold.state.clusters import Clusters, assign, confidence, scattered, sure_enough
+from viewfold.state.committee import takes_gaps
 from viewfold.state.novelty import belief, to_levels, to_share
-from viewfold.state.parts import Tag, put_together, take_apart
+from viewfold.state.parts import Tag
 from viewfold.state.registry import METHODS
-from viewfold.state.state import State, ViewRecord
+from viewfold.state.state import Encoder, State, ViewRecord
+from viewfold.store.tables import clusters_of, state_parts, view_record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,35 +43,13 @@ if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
 
 FORMAT = 1
+_POSSIBLE = (LookupError, TypeError, ValueError, EOFError, RuntimeError)  # of what is damaged
+# What the file says of a view beside its parts.
+_FACTS = (
+    *("name", "features", "n_features", "n_samples", "n_new", "n_shared", "n_iter"),
+    *("objective", "n_empty"),
+)
 LARGEST = 1e15  # of larger numbers, the model decides how they are read
-_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
-_NAMES = {np.dtype(kind): name for name, kind in _DTYPES.items()}
-
-
-@dataclass(frozen=True)
-class _Mean:
-    """The mean of encoders, weighted as `viewfold.state.updates.Committee` weighs them."""
-
-    members: tuple[tuple[Any, float], ...]
-
-    def __call__(self, block: Any) -> Array:
-        if len(self.members) == 1:
-            return np.asarray(self.members[0][0](block))
-        total = sum(weight for _, weight in self.members)
-        embedded = (encode(block) * (weight / total) for encode, weight in self.members)
-        return np.asarray(sum(embedded), block.dtype)
-
-    def surprise(self, block: Any) -> Array:
-        told = (getattr(encode, "surprise", None) for encode, _ in self.members)
-        each = [surprise(block) for surprise in told if surprise is not None]
-        return np.asarray(np.fmin.reduce([np.full(block.shape[0], np.nan), *each]))
-
-    @property
-    def fill(self) -> bool:
-        """Says that rows may have missing cells; see `viewfold.state.updates.takes_gaps`."""
-        if all(hasattr(encode, "fill") for encode, _ in self.members):
-            return True
-        raise AttributeError("fill")
 
 
 class _Placed(NamedTuple):
@@ -76,7 +57,7 @@ class _Placed(NamedTuple):
 
     rows: Array
     seen: Array
-    cells: list[tuple[_Mean, Array]]
+    cells: list[tuple[Encoder, Array]]
 
 
 class ExportedEncoder:
@@ -125,7 +106,7 @@ class ExportedEncoder:
         labels = np.asarray(assign(engine, self._clusters, placed.rows))
         if min_confidence is None and max_novelty is None:
             return labels
-        each = [engine.map(encode.surprise, Rows(cells)) for encode, cells in placed.cells]
+        each = [engine.map(_surprise_of(encode), Rows(cells)) for encode, cells in placed.cells]
         surprise = np.fmax.reduce(each)
         sure = confidence(engine, self._clusters, placed.rows, placed.seen)
         sure = sure * belief(to_levels(surprise))
@@ -202,6 +183,11 @@ class ExportedEncoder:
 # -- rows
 
 
+def _surprise_of(encoder: Encoder) -> Callable[[Array], Array]:
+    none: Callable[[Array], Array] = lambda block: np.full(block.shape[0], np.nan)  # noqa: E731
+    return getattr(encoder, "surprise", none)
+
+
 def _are_records(rows: Any) -> bool:
     return isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) for row in rows)
 
@@ -229,7 +215,7 @@ def _cells(rows: Any, view: ViewRecord) -> Array | None:
         return None
     if rows.dtype.kind == "f":
         gone = np.isnan(rows)
-        if gone.any() and (not hasattr(view.encoder, "fill") or gone.all(axis=1).any()):
+        if gone.any() and (not takes_gaps(view.encoder) or gone.all(axis=1).any()):
             return None
         if not np.abs(rows[~gone]).max(initial=0) <= LARGEST:
             return None
@@ -266,82 +252,48 @@ def _of_records(records: list[dict[str, Any]], view: ViewRecord) -> Array:
 def write(model: FoldingEstimator, path: PathLike) -> None:
     """Write the encoders and clusters of a model."""
     from viewfold._util.replace import replacing
-    from viewfold.state.updates import Committee
 
-    state, engine = model._judged, model._engine
+    state = model._judged
     assert state.clusters is not None
     if not any(record.encoder for record in state.views):
         raise ValueError(
             "No view has an encoder (keep_encoders=False, or fewer than ten samples): there is "
             "nothing to export."
         )
-    clusters = scattered(engine, state.clusters, state.embedding)
-    arrays: dict[str, Array] = {}
-    tags: dict[str, list[Any]] = {}
-    views = []
-    for i, record in enumerate(state.views):
-        encoder = state.encoder(record.name)
-        members: list[tuple[Any, float]] = [(encoder, 1.0)]
-        if isinstance(encoder, Committee):
-            members = [(one.encoder, one.n_rows) for one in encoder.members()]
-        for j, (member, _) in enumerate(members):
-            for name, part in take_apart(member, f"{i}/{j}"):
-                if isinstance(part, Tag):
-                    tags[name] = [part.type, part.version]
-                else:
-                    arrays[name] = part
-        views.append(
-            {
-                "name": record.name,
-                "n_features": record.n_features,
-                "features": record.features,
-                "columns": record.columns
-                and [[one.name, one.kind, one.levels, one.first] for one in record.columns],
-                "source": record.source and record.source.given(),
-                "zeros": record.n_empty > 0,
-                "weights": [] if encoder is None else [float(weight) for _, weight in members],
-            }
-        )
-    for one in fields(clusters):
-        if getattr(clusters, one.name) is not None:
-            arrays[f"clusters/{one.name}"] = np.asarray(getattr(clusters, one.name))
+    bare = replace(
+        State.empty(),
+        views=tuple(_bare(record, state.encoder(record.name)) for record in state.views),
+        clusters=scattered(model._engine, state.clusters, state.embedding),
+    )
+    parts = state_parts(bare)
     facts = {
+        "format": FORMAT,
         "method": type(model).__name__,
         "viewfold": __version__,
-        "views": views,
-        "tags": tags,
+        "views": [{name: getattr(view, name) for name in _FACTS} for view in bare.views],
+        "tags": {name: part for name, part in parts.items() if isinstance(part, Tag)},
         "cluster_names": {str(number): name for number, name in state.cluster_names.items()},
-        # An array whose columns lie one after the other is written as its transpose: products with
-        # it have other last bits otherwise.
-        "transposed": [n for n, a in arrays.items() if a.ndim == 2 and not a.flags.c_contiguous],
     }
-    with replacing(path) as draft:
-        draft.write_bytes(_packed(arrays, facts))
+    arrays: dict[str, Any] = {n: part for n, part in parts.items() if not isinstance(part, Tag)}
+    arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+    with replacing(path) as draft, draft.open("wb") as file:
+        np.savez(file, **arrays)
 
 
-def _packed(arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> bytes:
-    header: dict[str, Any] = {}
-    data = []
-    start = 0
-    for name, array in arrays.items():
-        array = array.T if name in facts["transposed"] else array
-        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        data.append(np.ascontiguousarray(array).tobytes())
-        place = [start, start + len(data[-1])]
-        kind = _NAMES[array.dtype.newbyteorder("=")]
-        header[name] = {"dtype": kind, "shape": list(np.shape(array)), "data_offsets": place}
-        start = place[1]
-    body, said = b"".join(data), json.dumps(facts)
-    digest = _digest(header, said, body)
-    metadata = {"viewfold-encoder": str(FORMAT), "facts": said, "sha256": digest}
-    top = json.dumps({"__metadata__": metadata, **header}).encode()
-    return len(top).to_bytes(8, "little") + top + body
-
-
-def _digest(header: Mapping[str, Any], facts: str, body: bytes) -> str:
-    held = hashlib.sha256(json.dumps([header, facts]).encode())
-    held.update(body)
-    return held.hexdigest()
+def _bare(record: ViewRecord, encoder: Encoder | None) -> ViewRecord:
+    """Return what predictions need to know of a view: no number of its samples."""
+    counts: Any = dict.fromkeys(("n_samples", "n_new", "n_shared", "n_iter"), 0)
+    columns = record.columns and tuple(replace(one, counts=()) for one in record.columns)
+    return ViewRecord(
+        name=record.name,
+        n_features=record.n_features,
+        features=record.features,
+        n_empty=int(record.n_empty > 0),
+        columns=columns,
+        source=record.source,
+        encoder=encoder,
+        **counts,
+    )
 
 
 @suggests_arguments
@@ -377,72 +329,35 @@ def load_encoder(path: PathLike) -> ExportedEncoder:
     """
     name = os.fspath(path)
     with open(name, "rb") as file:
-        data = file.read()
-    arrays, facts = _unpacked(data, name)
-    try:
-        return _put_together(arrays, facts)
-    except UnreadableError as error:
-        raise StateFileError(f"{name}: {error}.") from error
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise DamagedFileError(f"{name} is damaged: its parts do not fit ({error}).") from error
-
-
-def _unpacked(data: bytes, name: str) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return arrays and facts of a file that is whole."""
-    try:
-        size = int.from_bytes(data[:8], "little")
-        header = json.loads(data[8 : 8 + size])
-        metadata = header.pop("__metadata__")
-        version = int(metadata["viewfold-encoder"])
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise StateFileError(
-            f"{name} is no encoder file of viewfold. model.export_encoder(…) writes one."
-        ) from None
-    if version > FORMAT:
-        raise NewerFormatError(
-            f"{name} was written by a newer viewfold (format {version}; this one reads {FORMAT}). "
-            "Install a newer viewfold."
-        )
-    body = data[8 + size :]
-    try:
-        if metadata["sha256"] != _digest(header, metadata["facts"], body):
-            raise ValueError("its digest is not that of its content")
-        facts = json.loads(metadata["facts"])
-        arrays = {}
-        for key, one in header.items():
-            part = body[slice(*one["data_offsets"])]
-            array = np.frombuffer(part, _DTYPES[one["dtype"]]).reshape(one["shape"]).copy()
-            arrays[key] = array.T if key in facts["transposed"] else array
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedFileError(f"{name} is damaged ({error}). Export the encoder again.") from None
-    return arrays, facts
-
-
-def _put_together(arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> ExportedEncoder:
-    parts: dict[str, Any] = {**arrays}
-    parts |= {name: Tag(*tag) for name, tag in facts["tags"].items()}
-    views = []
-    for i, one in enumerate(facts["views"]):
-        members = [(put_together(parts, f"{i}/{j}"), w) for j, w in enumerate(one["weights"])]
-        columns, source = one["columns"], one["source"]
-        columns = columns and tuple(Column(n, k, tuple(ls), first) for n, k, ls, first in columns)
-        if source and source.get("empty_markers") is not None:
-            source["empty_markers"] = tuple(source["empty_markers"])
-        counts: Any = dict.fromkeys(("n_samples", "n_new", "n_shared", "n_iter"), 0)
-        views.append(
-            ViewRecord(
-                name=one["name"],
-                n_features=one["n_features"],
-                features=one["features"] and tuple(one["features"]),
-                n_empty=int(one["zeros"]),
-                columns=columns,
-                source=source and ReadOptions(**source),
-                encoder=_Mean(tuple(members)) if members else None,  # type: ignore[arg-type]
-                **counts,
+        if file.read(4) != b"PK\3\4":
+            raise StateFileError(
+                f"{name} is no encoder file of viewfold. model.export_encoder(…) writes one."
             )
-        )
-    held: Any = {one.name: arrays.get(f"clusters/{one.name}") for one in fields(Clusters)}
-    clusters, maps = Clusters(**held), (None,) * len(views)
+        file.seek(0)
+        try:
+            with np.load(file, allow_pickle=False) as held:
+                parts: dict[str, Any] = dict(held)  # the checksum of each is compared
+            facts = json.loads(parts.pop("facts").tobytes())
+            if facts["format"] > FORMAT:
+                raise NewerFormatError(
+                    f"{name} was written by a newer viewfold (format {facts['format']}; this one "
+                    f"reads {FORMAT}). Install a newer viewfold."
+                )
+            return _put_together(parts, facts)
+        except StateFileError:
+            raise
+        except UnreadableError as error:
+            raise StateFileError(f"{name}: {error}.") from error
+        except (*_POSSIBLE, BadZipFile, zlib.error) as error:
+            raise DamagedFileError(
+                f"{name} is damaged ({error}). Export the encoder again."
+            ) from error
+
+
+def _put_together(parts: dict[str, Any], facts: Mapping[str, Any]) -> ExportedEncoder:
+    parts |= {name: Tag(*tag) for name, tag in facts["tags"].items()}
+    views = tuple(view_record({**row, "fold": i}, parts) for i, row in enumerate(facts["views"], 1))
     names = {int(number): name for number, name in facts["cluster_names"].items()}
-    state = replace(State.empty(), views=tuple(views), maps=maps, clusters=clusters)
-    return ExportedEncoder(replace(state, cluster_names=names), clusters, facts["method"])
+    clusters, maps = clusters_of(parts), (None,) * len(views)
+    state = replace(State.empty(), views=views, maps=maps, clusters=clusters, cluster_names=names)
+    return ExportedEncoder(state, clusters, facts["method"])

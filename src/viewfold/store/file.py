@@ -11,10 +11,8 @@ import os
 import re
 import secrets
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +31,7 @@ from viewfold.errors import (
     ViewfoldError,
     without_locks,
 )
-from viewfold.store import Change, Contents, Store, StrPath, check
+from viewfold.store import Contents, Returns, Store, StrPath, check
 from viewfold.store.lock import Identity, Turn, identity, is_held, writing
 from viewfold.store.tables import (
     CHANGED,
@@ -43,12 +41,10 @@ from viewfold.store.tables import (
     SINGLE,
     SMALL,
     SQL,
-    ColumnDigests,
-    batches_of,
-    events_of,
-    gather,
+    column_digests,
     put,
     read_meta,
+    read_rows,
     small_table,
     table_digest,
     to_state,
@@ -57,7 +53,6 @@ from viewfold.store.tables import (
 
 if TYPE_CHECKING:
     from viewfold.rows import Engine
-    from viewfold.state.log import Log
     from viewfold.state.state import State
 
 STORAGE = "v1.2.0"  # every DuckDB from this one on can open the files
@@ -66,8 +61,12 @@ UNPACKED = 256 * 2**20, 100  # the same for what its tables take in memory
 LARGEST_META = 2**20  # bytes that the table ``meta`` may have
 SECONDS = 60.0, 2e-7  # that reading may take, and for each byte of the file
 THREADS = 2  # of DuckDB; more bring nothing for one table after the other
-CONFIG: Any = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-MOST_WAIT = 60.0  # seconds for threads that read a file which was replaced
+CONFIG: Any = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "pandas_analyze_sample": 2**31,  # all cells of a column tell what it is, not some
+    "threads": THREADS,
+}
 
 # Whatever a file says, nothing else is read, written or set from here on: but for the folder, not
 # there yet, in which the file may be written anew.
@@ -131,18 +130,8 @@ class FileStore(Store):
     def writing(self, wait: float = 60) -> contextlib.AbstractContextManager[Turn]:
         return writing(self.path, wait)
 
-    def write(
-        self,
-        turn: Turn,
-        state: State,
-        *,
-        kept: Sequence[State | str] = (),
-        change: Change | None = None,
-        keep: int = 1,
-        contents: Any = None,
-    ) -> State:
-        target, kept = turn.target, kept[:keep]
-        states = [one for one in kept if not isinstance(one, str)]
+    def write(self, turn: Turn, state: State, returns: Returns) -> State:
+        target, contents = turn.target, returns.contents
         # Tables take whole blocks, so that small files get small ones.
         small = state.embedding.size * state.embedding.dtype.itemsize < 2**23
         layout = f"STORAGE_VERSION '{STORAGE}', BLOCK_SIZE {2**14 if small else 2**18}"
@@ -153,14 +142,14 @@ class FileStore(Store):
             try:
                 with replacing(target, ready=turn.check, folder=workshop) as draft:
                     with making(draft, target, layout) as db:
-                        _put(db, "main", state, keep=keep)
+                        _put(db, "main", state, keep=returns.keep)
                         if contents is None:
-                            for schema, one in zip(KEPT, states, strict=False):
-                                _put(db, schema, one)
+                            _put_kept(db, returns)
                         db.execute("CHECKPOINT new")
                     if contents is not None:
-                        if kept:
-                            _put_kept(contents, draft, kept, change)
+                        _attach(contents.db, draft, "new")
+                        _put_kept(contents.db, returns)
+                        contents.db.execute("CHECKPOINT new; DETACH new")
                         contents.close()  # Windows replaces no file that is open
             except FileNotFoundError:
                 turn.check()  # another writer that should not be there may have cleared the folder
@@ -221,20 +210,13 @@ class FileContents(Contents):
         with self.understood():
             self.check_tables(schema)
             meta = read_meta(meta_table(self.db, schema))
-            views = self._table(schema, "views")
-            check.check_views(views, empty="n_samples" not in meta)
             check.check_claims(self._table(schema, "arrays", data="octet_length(data)"))
-            arrays, log = self._table(schema, "arrays"), self._table(schema, "log")
             types, n_samples = self.columns[schema, "samples"] or {}, self._n_samples(schema)
             check.check_meta(meta, n_samples, types)
-            steps = self._table(schema, "steps")
-            n_steps, digest = check.check_steps(steps), ColumnDigests()
-            rows = batches_of(self.db, f"old.{schema}.samples", types, n_samples)
-            rows = check.check_batches(rows, len(views), n_steps)
-            columns = gather(rows, meta.get("n_samples", 0), digest)
-            small = {"views": views, "arrays": arrays, "log": log, "steps": steps}
-            state = to_state(meta, small, columns, digest.found())
-            check.check_state(state)
+            small = {name: self._table(schema, name) for name in SMALL if name != "meta"}
+            samples = read_rows(self.db, f"old.{schema}.samples", list(types), n_samples)
+            state = to_state(meta, small, samples, column_digests(samples))
+            check.check_state(state, samples)
         return state if engine is None else state.placed(engine)
 
     def _table(self, schema: str, name: str, **instead: str) -> Table:
@@ -244,13 +226,6 @@ class FileContents(Contents):
     def _n_samples(self, schema: str) -> int:
         found = self.db.execute(f"SELECT count(*) FROM old.{schema}.samples")
         return int(found.fetchall()[0][0])
-
-    def log(self, schema: str = "main") -> Log:
-        with self.understood():
-            self.check_tables(schema, ("meta", "log"))
-            self._check(schema, (), ("log",))
-            log = f"old.{schema}.log ORDER BY entry"
-            return events_of(small_table(self.db, log, SMALL["log"]))
 
     def check_tables(self, schema: str, sizes: Iterable[str] = tuple(TABLES)) -> None:
         """Refuse a state whose tables are not those of the format, or would take too much memory.
@@ -284,32 +259,14 @@ class FileContents(Contents):
             )
             return int(found.fetchall()[0][0])
 
-    def find_ids(self, texts: Sequence[str]) -> dict[str, list[Any]]:
-        found: dict[str, list[Any]] = {}
-        for schema in ("main", *self.schemas):
-            try:
-                with self.understood():
-                    self.check_tables(schema)
-                    mixed = "id_is_int" in (self.columns[schema, "samples"] or {})
-                    rows = self.db.execute(
-                        f"SELECT id::VARCHAR, {'id_is_int' if mixed else 'NULL'}, id "
-                        f"FROM old.{schema}.samples WHERE id::VARCHAR IN (SELECT unnest($1))",
-                        [list(texts)],
-                    ).fetchall()
-            except StateFileError:
-                continue
-            for text, is_int, value in rows:
-                found.setdefault(text, []).append(int(text) if is_int else value)
-        return found
-
     @contextmanager
     def query(
-        self, columns: Sequence[str], small: Sequence[str]
+        self, columns: Sequence[str], small: Sequence[str], schema: str = "main"
     ) -> Iterator[tuple[duckdb.DuckDBPyConnection, dict[str, Any]]]:
         with self.understood():
-            self.check_tables("main")
-            meta = self._check("main", columns, small)
-            self.db.execute("USE old.main")
+            self.check_tables(schema)
+            meta = self._check(schema, columns, small)
+            self.db.execute(f"USE old.{schema}")
         with self.understood(duckdb.Error):  # other errors are of the question
             yield self.db, meta
 
@@ -321,14 +278,9 @@ class FileContents(Contents):
                 raise UnreadableError(CHANGED)
         if columns and "n_samples" in meta:
             more = ["id_is_int"] if "id" in columns and meta.get("ids") == "mixed" else []
-            digest = ColumnDigests()
-            here = self.columns[schema, "samples"] or {}
-            types = {name: here[name] for name in [*columns, *more]}
-            table, n = f"old.{schema}.samples", self._n_samples(schema)
-            for rows in batches_of(self.db, table, types, n):
-                digest.add(rows)
-            of_columns = digest.found()
-            if not of_columns or not of_columns.items() <= meta["digests"]["samples"].items():
+            names, n = [*columns, *more], self._n_samples(schema)
+            found = column_digests(read_rows(self.db, f"old.{schema}.samples", names, n))
+            if not found or not found.items() <= meta["digests"]["samples"].items():
                 raise UnreadableError(CHANGED)
         return meta
 
@@ -361,31 +313,18 @@ def _put(db: duckdb.DuckDBPyConnection, schema: str, state: State, **facts: int)
             put(db, f"new.{schema}.{name}", table)
 
 
-def _put_kept(
-    old: FileContents, draft: Path, kept: Sequence[State | str], change: Change | None
-) -> None:
+def _put_kept(db: duckdb.DuckDBPyConnection, returns: Returns) -> None:
     """Write the states to return to, one after the other: one of them at a time is in memory."""
-    _attach(old.db, draft, "new")
-    names = iter(KEPT)
-    schema = next(names)
-    for one in kept:
-        try:
-            if isinstance(one, str) and change is None:
-                _copy(old, one, schema)
-            else:
-                state: Any = one
-                if change is not None and isinstance(one, str):
-                    state = change(old.read(one))
-                if state is None:
-                    continue
-                _put(old.db, schema, state)
-            schema = next(names, "")
-        except StateFileError as error:
-            warnings.warn(
-                f"A part of the file that undo returns to is damaged and was left out: {error}",
-                stacklevel=6,
-            )
-    old.db.execute("CHECKPOINT new; DETACH new")
+    names = list(reversed(KEPT))
+
+    def put_one(one: State | str) -> None:
+        if isinstance(one, str):
+            _copy(returns.contents, one, names[-1])
+        else:
+            _put(db, names[-1], one)
+        names.pop()  # it is filled
+
+    returns.write(put_one)
 
 
 def _copy(old: FileContents, source: str, schema: str) -> None:
@@ -403,64 +342,24 @@ def _copy(old: FileContents, source: str, schema: str) -> None:
 # -- open an untrusted file: a connection reaches nothing else, and has limits on memory and time
 
 
-@dataclass
-class Opened:
-    """A file that is open in this process, and the folder that may be written to beside it."""
-
-    db: duckdb.DuckDBPyConnection
-    mark: Identity
-    workshop: Path
-    users: int = 0
-
-
-# DuckDB does not open a file twice in one process, and its threads do not survive a fork.
-_opened: dict[tuple[int, Path], Opened] = {}
-_changed = threading.Condition()
-
-
 @contextmanager
 def connected(path: StrPath) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
-    """Attach a file as ``old``, to read only, and look at nothing in it; say where to write."""
+    """Attach a file as ``old``, to read only, and look at nothing in it.
+
+    Also give the folder beside it, not there yet, that may be written to.
+    """
     target = Path(os.path.realpath(path))
-    me = os.getpid(), target
-    with understood(target, threading.Event()):
-        check_is_ours(target)
-        with _changed:
-            # Who reads a file that was replaced has to be done first: the new one has its name.
-            if not _changed.wait_for(
-                lambda: me not in _opened or _opened[me].mark == identity(target), MOST_WAIT
-            ):
-                raise BusyError(f"{target.name} was replaced while it was read. Try again.")
-            if me not in _opened:
-                _opened[me] = _open(target)
-            opened = _opened[me]
-            opened.users += 1
-    try:
-        with contextlib.closing(opened.db.cursor()) as db:
-            yield db, opened.workshop
-    finally:
-        with _changed:
-            opened.users -= 1
-            if not opened.users:
-                del _opened[me]
-                _changed.notify_all()
-                opened.db.close()
-
-
-def _open(target: Path) -> Opened:
-    mark, size = identity(target), target.stat().st_size
-    workshop = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    db = duckdb.connect(":memory:", config=CONFIG)
-    try:
-        _attach(db, target, "old", "READ_ONLY")
-        db.execute(f"SET threads = {THREADS}")
-        db.execute(f"SET memory_limit = '{MEMORY[0] + MEMORY[1] * size}B'")
-        db.execute("SET allowed_directories = $1", [[str(workshop)]])
-        db.execute(LOCK_DOWN)
-    except BaseException:
-        db.close()
-        raise
-    return Opened(db, mark, workshop)
+    with contextlib.ExitStack() as stack:
+        with understood(target, threading.Event()):
+            check_is_ours(target)
+            size = target.stat().st_size
+            workshop = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+            db = stack.enter_context(duckdb.connect(":memory:", config=CONFIG))
+            _attach(db, target, "old", "READ_ONLY")
+            db.execute(f"SET memory_limit = '{MEMORY[0] + MEMORY[1] * size}B'")
+            db.execute("SET allowed_directories = $1", [[str(workshop)]])
+            db.execute(LOCK_DOWN)
+        yield db, workshop
 
 
 @contextmanager
@@ -468,7 +367,6 @@ def making(draft: Path, target: Path, layout: str) -> Iterator[duckdb.DuckDBPyCo
     """Attach a new file as ``new``."""
     with understood(target, None), duckdb.connect(":memory:", config=CONFIG) as db:
         _attach(db, draft, "new", layout)
-        db.execute(f"SET threads = {THREADS}")
         db.execute(LOCK_DOWN)
         yield db
 

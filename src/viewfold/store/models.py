@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,7 @@ from viewfold._util.arguments import is_whole_number, suggests_arguments
 from viewfold.errors import BusyError, DamagedFileError, StateFileError
 from viewfold.explain import distinguished
 from viewfold.rows import (
-    BucketEngine,
     BucketRows,
-    DiskEngine,
     Engine,
     RowSet,
     current_engine,
@@ -36,7 +35,17 @@ from viewfold.state.names import lost
 from viewfold.state.registry import METHODS
 from viewfold.state.state import State
 from viewfold.state.transitions import keep_samples
-from viewfold.store import Change, Contents, Kept, Store, StrPath, is_folder, queries, store_of
+from viewfold.store import (
+    Change,
+    Contents,
+    Kept,
+    Returns,
+    Store,
+    StrPath,
+    is_folder,
+    queries,
+    store_of,
+)
 from viewfold.store.check import MOST_KEPT
 
 if TYPE_CHECKING:
@@ -103,7 +112,7 @@ def save(model: FoldingEstimator, path: StrPath, *, keep: int = 1, wait: float =
     _check_keep(keep)
     store, state = store_of(path), state_of(model)
     with store.writing(wait) as turn:
-        written = store.write(turn, state, keep=keep)
+        written = store.write(turn, state, Returns(keep=keep))
     if isinstance(state.ids, BucketRows):
         # What its rows were read from may be what was replaced.
         model._keep(replace(written, method="", params={}))
@@ -133,7 +142,7 @@ def edit(
     new : FCMVC or ViewFold, optional
         What to begin with if there is no such file.
     keep : int, optional
-        How many earlier states the file keeps from now on, for `undo` and `restore`: each takes as
+        How many earlier states the file keeps from now on, for `undo`: each takes as
         much space as the state of now. As many as before if not given, which is one in a new file.
         If there are more, the oldest go.
     wait : float, default=60
@@ -201,14 +210,16 @@ def editing(
             back = before if revise is None else revise(before)
             if back is not None:
                 kept.insert(0, "main" if back is before and contents is not None else back)
-        written = store.write(turn, after, kept=kept, change=revise, keep=number, contents=contents)
+        written = store.write(turn, after, Returns(kept, number, revise, contents))
         if written is not after:  # its rows are in other files now
             model._keep(replace(written, method="", params={}))
 
 
 @suggests_arguments
-def undo(path: StrPath, *, entry: int | None = None, wait: float = 60) -> FoldingEstimator:
-    """Return a ``.vf`` file to the state before the last change; the log gets an entry for it.
+def undo(
+    path: StrPath, *, entry: int | None = None, to: int | None = None, wait: float = 60
+) -> FoldingEstimator:
+    """Return a state file to the state before the last change; the log gets an entry for it.
 
     Again and again, it takes back one change after the other, as far as states were kept
     (`viewfold.edit` has `keep`, and says what `wait` is). It returns the model that the file holds
@@ -219,54 +230,14 @@ def undo(path: StrPath, *, entry: int | None = None, wait: float = 60) -> Foldin
     entry : int, optional
         The entry of the log that is to be taken back, as a safeguard against taking back another.
         Needed after a `forget`, which cannot be taken back itself.
+    to : int, optional
+        The entry of the log after which the file is to be as it was then; 0 is before the first.
+        ``viewfold status`` lists the entries whose state was kept. The state of now is kept like
+        one before any other change, so that the next `undo` takes this back.
 
     See Also
     --------
-    restore : Return to the state after any entry that was kept.
-
-    Examples
-    --------
-    >>> import tempfile, numpy as np, viewfold
-    >>> path = tempfile.mkdtemp() + "/model.vf"
-    >>> viewfold.ViewFold(2).fit({"labs": np.eye(6)}).save(path)
-    >>> with viewfold.edit(path) as model:
-    ...     model = model.partial_fit(np.eye(6), view="scan")
-    >>> viewfold.undo(path).log_[["what", "view", "undoes"]].to_numpy().tolist()
-    [['fold', 'labs', <NA>], ['fold', 'scan', <NA>], ['undo', None, 2]]
-    """
-    return take_back(path, entry, wait)[0]
-
-
-def take_back(
-    path: StrPath, entry: int | None = None, wait: float = 60, *, to: int | None = None
-) -> tuple[FoldingEstimator, Log]:
-    """Do what `undo` does, or `restore` if it is said `to` which entry.
-
-    Also return the entries of the log that were taken back.
-    """
-    store = store_of(path)
-    with store.writing(wait) as turn, store.reading() as contents:
-        states, taken = plan_undo(contents, entry) if to is None else plan_restore(contents, to)
-        earlier, what = contents.read(states[0].schema), "undo" if to is None else "restore"
-        undoes = to + 1 if to is not None else taken[0].entry if taken else None
-        older = [one.schema for one in states[1:]] if to is None else ["main", *contents.schemas]
-        log = noted(contents.log(), what, earlier.n_samples, undoes=undoes)
-        back, keep = replace(earlier, log=log), contents.keep
-        written = store.write(turn, back, kept=older, keep=keep, contents=contents)
-    return model_of(written), taken
-
-
-@suggests_arguments
-def restore(path: StrPath, *, entry: int, wait: float = 60) -> FoldingEstimator:
-    """Return a ``.vf`` file to the state after an entry of its log, which gets an entry for it.
-
-    The state of now is kept like one before any other change, so that `undo` takes a restore back.
-    ``viewfold status`` lists the entries whose state was kept; 0 is before the first. It returns
-    the model that the file holds now; `viewfold.edit` says what `wait` is.
-
-    See Also
-    --------
-    undo : Take back the last change.
+    edit : Change a state, and say how many states are kept.
 
     Examples
     --------
@@ -277,12 +248,30 @@ def restore(path: StrPath, *, entry: int, wait: float = 60) -> FoldingEstimator:
     >>> for name in ("scan", "text"):
     ...     with viewfold.edit(path) as model:
     ...         model = model.partial_fit(np.eye(6), view=name)
-    >>> [view.name for view in viewfold.restore(path, entry=1).views_]
+    >>> [view.name for view in viewfold.undo(path, to=1).views_]
     ['labs']
     >>> [view.name for view in viewfold.undo(path).views_]
     ['labs', 'scan', 'text']
+    >>> viewfold.undo(path).log_[["what", "view", "undoes"]].to_numpy().tolist()[-1]
+    ['undo', None, 3]
     """
-    return take_back(path, wait=wait, to=entry)[0]
+    return take_back(path, entry, wait, to=to)[0]
+
+
+def take_back(
+    path: StrPath, entry: int | None = None, wait: float = 60, *, to: int | None = None
+) -> tuple[FoldingEstimator, Log]:
+    """Do what `undo` does; also return the entries of the log that were taken back."""
+    store = store_of(path)
+    with store.writing(wait) as turn, store.reading() as contents:
+        states, taken = plan_undo(contents, entry) if to is None else plan_restore(contents, to)
+        earlier, what = contents.read(states[0].schema), "undo" if to is None else "restore"
+        undoes = to + 1 if to is not None else taken[0].entry if taken else None
+        older = [one.schema for one in states[1:]] if to is None else ["main", *contents.schemas]
+        log = noted(contents.log(), what, earlier.n_samples, undoes=undoes)
+        returns = Returns(older, contents.keep, contents=contents)
+        written = store.write(turn, replace(earlier, log=log), returns)
+    return model_of(written), taken
 
 
 @suggests_arguments
@@ -290,7 +279,7 @@ def forget(path: StrPath, ids: Iterable[int | str], *, wait: float = 60) -> Fold
     """Remove samples from a ``.vf`` file for good: from the state, and from all it can return to.
 
     The same as `forget` of the model in `edit`, but for samples that only a state to return to
-    still knows, as after a `restore`: these are removed, too. A text is taken for a number where
+    still knows, as after an `undo`: these are removed, too. A text is taken for a number where
     samples are known by numbers. If no state in the file knows one of them, nothing is done. It
     returns the model that the file holds now; `viewfold.edit` says what `wait` is.
 
@@ -317,8 +306,8 @@ def forget(path: StrPath, ids: Iterable[int | str], *, wait: float = 60) -> Fold
         log = noted(before.log, FINAL, after.n_samples, **facts)
         after = replace(after, log=log)
         change = _revision(before, after, gone)
-        kept, keep = contents.schemas, contents.keep
-        written = store.write(turn, after, kept=kept, change=change, keep=keep, contents=contents)
+        returns = Returns(contents.schemas, contents.keep, change, contents)
+        written = store.write(turn, after, returns)
     return model_of(written)
 
 
@@ -552,35 +541,31 @@ def convert(
         mark = old.mark()
         with old.reading() as contents:
             state = contents.read()
-            engine = _engine(state, n_buckets) if is_folder(target) else None
+            place, engine = _to_place(state, target, n_buckets)
             kept: list[State | str] = []
             for schema in contents.schemas:
                 try:
-                    kept.append(_in_buckets(contents.read(schema), engine))
+                    kept.append(place(contents.read(schema)))
                 except StateFileError as error:
                     warnings.warn(
                         f"A state to return to is damaged, and left out: {error}", stacklevel=2
                     )
         if old.mark() != mark:
             raise BusyError(f"{source} was changed by another program meanwhile: try again.")
-        with using(engine or current_engine()):
-            new.write(turn, _in_buckets(state, engine), kept=kept, keep=contents.keep)
+        with using(engine):
+            new.write(turn, place(state), Returns(kept, contents.keep))
 
 
-def _in_buckets(state: State, engine: BucketEngine | None) -> State:
-    if engine is None:
-        return state
-    from viewfold.store.buckets import in_buckets_of
+def _to_place(
+    state: State, target: StrPath, n_buckets: int | None
+) -> tuple[Callable[[State], State], Engine]:
+    """Return what puts the rows of states where a target wants them, and whose rows they are."""
+    if not is_folder(target):
+        return lambda state: state, current_engine()
+    from viewfold.store.buckets import engine_for, in_buckets_of
 
-    return in_buckets_of(state, engine)
-
-
-def _engine(state: State, n_buckets: int | None) -> BucketEngine:
-    """Return an engine with so many buckets; that of the state or of now, if it has as many."""
-    for one in (getattr(state.ids, "engine", None), current_engine()):
-        if isinstance(one, BucketEngine) and n_buckets in (None, one.n_buckets):
-            return one
-    return DiskEngine() if n_buckets is None else DiskEngine(n_buckets)
+    engine = engine_for(getattr(state.ids, "engine", None), n_buckets, exactly=True)
+    return partial(in_buckets_of, engine=engine), engine
 
 
 @dataclass(frozen=True)
@@ -687,18 +672,24 @@ def _checked_log(contents: Contents, schema: str) -> Log:
 
 def _find_rescue(contents: Contents, whole: list[int]) -> list[str]:
     """Find out what of a damaged file can still be read; `whole` are entries to return to."""
-    path, ways = contents.path, []
-    if whole and not _try(plan_undo, contents)[1]:
-        ways.append(f"The state before the last change is whole: viewfold undo {path}")
-    for entry in whole:
-        if not _try(plan_restore, contents, entry)[1]:
-            back = f"viewfold undo {path} --to {entry}"
-            ways.append(f"The state after entry {entry} is whole: {back}")
-    if not _try(queries.everything, contents)[1]:
-        way = f"viewfold export {path} -o samples.parquet"
-        ways.append(f"All there is per sample can be exported: {way}")
-    if not _try(queries.labels, contents)[1]:
-        ways.append(f"Labels can be exported: viewfold labels {path} -o labels.csv")
-    if not _try(queries.log, contents)[1]:
-        ways.append(f"The log can be read: viewfold history {path} -o log.csv")
-    return ways or [NOTHING_READABLE]
+    path = contents.path
+    ways: list[tuple[Callable[..., Any], str]] = [
+        *(
+            [(plan_undo, f"The state before the last change is whole: viewfold undo {path}")]
+            * bool(whole)
+        ),
+        *(
+            (
+                partial(plan_restore, entry=entry),
+                f"The state after entry {entry} is whole: viewfold undo {path} --to {entry}",
+            )
+            for entry in whole
+        ),
+        (
+            queries.everything,
+            f"All there is per sample can be exported: viewfold export {path} -o samples.parquet",
+        ),
+        (queries.labels, f"Labels can be exported: viewfold labels {path} -o labels.csv"),
+        (queries.log, f"The log can be read: viewfold history {path} -o log.csv"),
+    ]
+    return [way for ask, way in ways if not _try(ask, contents)[1]] or [NOTHING_READABLE]

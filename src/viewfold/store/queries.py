@@ -200,8 +200,10 @@ def _staleness(parts: dict[str, Any], fold: int, features: Sequence[str] | None)
 
 
 def log(source: Source) -> Log:
-    with opened(source, small=("log",)) as (db, _):
-        return events_of(small_table(db, "log ORDER BY entry", SMALL["log"]))
+    if isinstance(source, Contents):
+        return source.log()
+    with store_of(source).reading() as contents:
+        return contents.log()
 
 
 def way(source: Source, sample: str) -> list[dict[str, Any]]:

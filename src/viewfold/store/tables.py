@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from viewfold._util.types import as_python
 from viewfold._util.version import __version__
 from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
 from viewfold.state.log import Event, Log
-from viewfold.store.check import cluster_names
+from viewfold.store.check import check_steps, check_views, cluster_names
 
 if TYPE_CHECKING:
     import duckdb
@@ -56,11 +56,11 @@ SAMPLES = {
     "id": ("object", "int64"),
     "label": ("int32",),
     "confidence": ("float32",),
+    "hangs_on": ("int32",),
     "added": ("int32",),
     "fingerprints": ("int32",),
     "evidence": ("int8",),
     "novelty": ("uint8",),
-    "hangs_on": ("int32",),
     "views_seen": ("bool",),
     "history": ("int32",),
     "embedding": ("float64", "float32"),
@@ -125,47 +125,33 @@ def to_tables(state: State, **facts: int) -> dict[str, Table]:
     if state.clusters is None:
         samples = no_samples()
     else:
-        rows = (getattr(state, name) for name in COLUMNS.values())
-        samples = samples_table(state.clusters, state.directions, *rows)
+        rows = {name: getattr(state, mine) for name, mine in COLUMNS.items()}
+        samples = samples_table(state.clusters, state.directions, rows)
     small = small_tables(state, column_digests(samples.columns), **facts)
     return {"meta": small["meta"], "samples": samples, **small}
 
 
 def samples_table(
-    clusters: Clusters,
-    directions: Directions | None,
-    ids: Array,
-    embedding: Array,
-    seen: Array,
-    history: Array,
-    added: Array,
-    fingerprints: Array,
-    evidence: Array,
-    novelty: Array,
+    clusters: Clusters, directions: Directions | None, rows: Mapping[str, Array]
 ) -> Table:
-    """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
+    """Return the table ``samples`` of these rows: all of a state, or those of one bucket."""
     from viewfold.rows import LocalEngine
     from viewfold.state.clusters import confidence, hangs_on
 
-    engine = LocalEngine()
-    hangs = hangs_on(engine, clusters, directions, embedding, evidence)
-    sure = confidence(engine, clusters, embedding, seen, novelty, hangs)
-    mixed = kind_of_ids(ids) == "mixed"
-    columns = {
-        "id": ids.astype(str).astype(object) if mixed else ids,
-        "label": np.ascontiguousarray(history[:, -1]),
-        "confidence": np.float32(sure),
+    engine, embedding, novelty = LocalEngine(), rows["embedding"], rows["novelty"]
+    hangs = hangs_on(engine, clusters, directions, embedding, rows["evidence"])
+    made = {
+        **rows,
+        "label": np.ascontiguousarray(rows["history"][:, -1]),
+        "confidence": np.float32(
+            confidence(engine, clusters, embedding, rows["views_seen"], novelty, hangs)
+        ),
         "hangs_on": np.ascontiguousarray(hangs[:, 0]),
-        "added": added,
-        "fingerprints": fingerprints,
-        "evidence": evidence,
-        "novelty": novelty,
-        "views_seen": seen,
-        "history": history,
-        "embedding": embedding,
     }
-    if mixed:
-        columns["id_is_int"] = np.array([isinstance(i, int) for i in ids])
+    columns = {name: made[name] for name in SAMPLES}
+    if kind_of_ids(rows["id"]) == "mixed":
+        columns["id"] = rows["id"].astype(str).astype(object)
+        columns["id_is_int"] = np.array([isinstance(i, int) for i in rows["id"]])
     return Table(columns)
 
 
@@ -191,7 +177,7 @@ def small_tables(state: State, samples: dict[str, str], **facts: int) -> dict[st
     """Return all tables but that of samples, whose digests are given."""
     folds, steps = (range(1, len(each) + 1) for each in (state.views, state.steps))
     times = [(event.time - _1970) // timedelta(microseconds=1) for event in state.log]
-    arrays = [_row(name, part) for name, part in _parts(state).items()]
+    arrays = [_row(name, part) for name, part in state_parts(state).items()]
     small = {
         "views": _attributes("views", state.views, fold=folds),
         "arrays": Table.of_rows(arrays, SMALL["arrays"]),
@@ -225,7 +211,8 @@ def _attributes(table: str, things: Sequence[Any], **columns: Iterable[Any]) -> 
     )
 
 
-def _parts(state: State) -> dict[str, Part]:
+def state_parts(state: State) -> dict[str, Part]:
+    """Return the arrays and tags that a state consists of, but for its samples, by name."""
     from viewfold.state.parts import StoredColumns, StoredSource, take_apart
 
     parts: dict[str, Part] = {}
@@ -329,34 +316,21 @@ def read_meta(table: Table) -> dict[str, Any]:
     return meta
 
 
-def gather(batches: Iterable[dict[str, Array]], n: int, digest: ColumnDigests) -> dict[str, Array]:
-    """Return the columns of a table with n rows, which come in batches."""
-    columns: dict[str, Array] = {}
-    at = 0
-    for batch in batches:
-        digest.add(batch)
-        for name, values in batch.items():
-            if name not in columns:
-                columns[name] = np.empty((n, *values.shape[1:]), values.dtype)
-            columns[name][at : at + len(values)] = values
-        at += len(batch["id"])
-    return columns
-
-
 def to_state(
     meta: dict[str, Any],
     small: Mapping[str, Table],
-    samples: dict[str, Any],
+    samples: Mapping[str, Any],
     digest: dict[str, str],
 ) -> State:
     """Return the state that tables hold, given the columns of ``samples`` and their digests.
 
     Of tables that are damaged in ways that digests do not tell, any exception may come.
     """
-    from viewfold.state.clusters import Clusters
     from viewfold.state.parts import put_together
     from viewfold.state.state import State
 
+    check_views(small["views"], empty="n_samples" not in meta)
+    check_steps(small["steps"])
     found = {name: table_digest(table) for name, table in small.items() if name != "meta"}
     if {"samples": digest, **found} != meta["digests"]:
         raise UnreadableError(CHANGED)
@@ -368,14 +342,12 @@ def to_state(
         ids, is_int = samples["id"], samples["id_is_int"]
         ids[is_int] = [int(i) for i in ids[is_int]]
     parts = parts_of(small["arrays"])
-    records = tuple(_record(row, parts) for row in small["views"].rows())
+    records = tuple(view_record(row, parts) for row in small["views"].rows())
     return State(
         **{mine: samples[name] for name, mine in COLUMNS.items()},
         views=records,
         maps=tuple(parts.get(f"{_MAP}/{i + 1}") for i in range(len(records))),
-        clusters=Clusters(
-            parts["projection"], parts["centers"], parts.get("scatter"), parts.get("apart")
-        ),
+        clusters=clusters_of(parts),
         directions=put_together(parts, "directions"),
         length=meta["length"],
         key=meta["key"],
@@ -387,11 +359,18 @@ def to_state(
     )
 
 
+def clusters_of(parts: Mapping[str, Any]) -> Clusters:
+    from viewfold.state.clusters import Clusters
+
+    scatter, apart = parts.get("scatter"), parts.get("apart")
+    return Clusters(parts["projection"], parts["centers"], scatter, apart)
+
+
 def events_of(log: Table) -> Log:
     return tuple(Event(**{**row, "time": time_of(row["time"])}) for row in log.rows())
 
 
-def _record(row: dict[str, Any], parts: dict[str, Part]) -> ViewRecord:
+def view_record(row: dict[str, Any], parts: dict[str, Part]) -> ViewRecord:
     from viewfold.state.parts import put_together
     from viewfold.state.state import ViewRecord
 
@@ -427,40 +406,26 @@ def _part(row: dict[str, Any]) -> Part:
 # -- digests: is what was read what was written? They find damage; they do not prove who wrote it.
 
 
-class ColumnDigests:
-    """The digests of columns that come in batches, however the rows are cut into them."""
-
-    def __init__(self) -> None:
-        self._columns: dict[str, Any] = {}
-
-    def found(self) -> dict[str, str]:
-        """Return the digests so far; the name of each says what the column is made of."""
-        return {name: digest.hexdigest() for name, digest in self._columns.items()}
-
-    def add(self, columns: Mapping[str, Any]) -> None:
-        for name, column in columns.items():
-            if np.ma.is_masked(column):
-                raise ValueError(f"samples have no {name!r}")
-            if not len(column):
-                continue
-            values = np.ma.getdata(column)
-            if values.dtype == object:
-                texts = values.tolist()
-                letters = "".join(texts).encode()
-                plain = letters.isascii()
-                sizes = [len(text) if plain else len(text.encode()) for text in texts]
-                held = {f"length of {name} int32": np.array(sizes, np.int32), name: letters}
-            else:
-                row = f"{name}[{values.shape[1]}]" if values.ndim == 2 else name
-                held = {f"{row} {values.dtype}": np.ascontiguousarray(values).reshape(-1)}
-            for part, content in held.items():
-                self._columns.setdefault(part, hashlib.sha256()).update(content)
-
-
-def column_digests(columns: Mapping[str, Any]) -> dict[str, str]:
-    digest = ColumnDigests()
-    digest.add(columns)
-    return digest.found()
+def column_digests(columns: Mapping[str, Array]) -> dict[str, str]:
+    """Return the digest of each column, by a name that says what the column is made of."""
+    found = dict[str, str]()
+    for name, values in columns.items():
+        if not len(values):
+            continue
+        if values.dtype == object:
+            texts = values.tolist()
+            letters = "".join(texts).encode()
+            plain = letters.isascii()
+            sizes = [len(text) if plain else len(text.encode()) for text in texts]
+            held: dict[str, Any] = {
+                f"length of {name} int32": np.array(sizes, np.int32),
+                name: letters,
+            }
+        else:
+            row = f"{name}[{values.shape[1]}]" if values.ndim == 2 else name
+            held = {f"{row} {values.dtype}": np.ascontiguousarray(values).reshape(-1)}
+        found |= {part: hashlib.sha256(content).hexdigest() for part, content in held.items()}
+    return found
 
 
 def table_digest(table: Table) -> str:
@@ -490,7 +455,6 @@ def time_of(microseconds: int) -> datetime:
 # numbers, which it reads where NumPy has them.
 
 BATCH_ROWS = 122_880  # read at once: as many as DuckDB keeps together
-BATCH_BYTES = 2**18  # of arrays, written at once
 
 _LENGTH = re.compile(r"\w+\[(\d+)\]")
 
@@ -507,76 +471,57 @@ def small_table(
     return Table({name: [row[i] for row in rows] for i, name in enumerate(types)})
 
 
+def read_rows(
+    db: duckdb.DuckDBPyConnection, table: str, names: Sequence[str], n: int
+) -> dict[str, Array]:
+    """Return columns of a table of n rows, in their order and without missing cells."""
+    chosen, columns = ", ".join(map(_quoted, names)), dict[str, Any]()
+    for start in range(0, max(n, 1), BATCH_ROWS):
+        some = f"rowid >= {start} AND rowid < {start + BATCH_ROWS}"
+        found = table_of(db.sql(f"SELECT {chosen} FROM {table} WHERE {some}"))
+        for name, rows in found.columns.items():
+            if np.ma.is_masked(rows):
+                raise UnreadableError(f"samples have no {name!r}")
+            whole = columns.setdefault(name, np.empty((n, *rows.shape[1:]), rows.dtype))
+            whole[start : start + len(rows)] = rows
+    return columns
+
+
 def table_of(relation: duckdb.DuckDBPyRelation) -> Table:
     """Return a table as NumPy has it; a column with missing cells is a masked array."""
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    return Table(_arrays(relation.project(_numbers_of(types)).fetchnumpy(), types))
-
-
-def batches_of(
-    db: duckdb.DuckDBPyConnection, table: str, types: Mapping[str, str], n: int
-) -> Iterator[dict[str, Any]]:
-    """Yield columns of a table of n rows, some rows at a time, in their order."""
-    chosen = _numbers_of(types)
-    for start in range(0, n, BATCH_ROWS):
-        some = f"WHERE rowid >= {start} AND rowid < {start + BATCH_ROWS}"
-        yield _arrays(db.execute(f"SELECT {chosen} FROM {table} {some}").fetchnumpy(), types)
-
-
-def _widths(types: Mapping[str, str]) -> dict[str, int | None]:
-    return {
-        name: int(array[1]) if (array := _LENGTH.fullmatch(kind)) else None
-        for name, kind in types.items()
-    }
-
-
-def _numbers_of(types: Mapping[str, str]) -> str:
-    """Return what to select: rows of numbers one by one."""
+    lengths = [_LENGTH.fullmatch(str(kind)) for kind in relation.types]
+    widths = [None if length is None else int(length[1]) for length in lengths]
     chosen = []
-    for i, (name, width) in enumerate(_widths(types).items()):
+    for i, (name, width) in enumerate(zip(relation.columns, widths, strict=True)):
         if width is None:
             chosen.append(f"{_quoted(name)} AS c{i}")
         chosen += [f"{_quoted(name)}[{j + 1}] AS c{i}_{j}" for j in range(width or 0)]
-    return ", ".join(chosen)
-
-
-def _arrays(found: dict[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        name: found[f"c{i}"] if width is None else _side_by_side(found, f"c{i}", width)
-        for i, (name, width) in enumerate(_widths(types).items())
-    }
-
-
-def _side_by_side(found: dict[str, Any], name: str, width: int) -> Any:
-    """Return columns of numbers as one matrix, and let go of them on the way."""
-    first = found[f"{name}_0"]
-    rows = np.empty((len(first), width), first.dtype)
-    mask = np.zeros(rows.shape, bool) if np.ma.isMaskedArray(first) else None
-    for j in range(width):
-        column = found.pop(f"{name}_{j}")
-        rows[:, j] = np.ma.getdata(column)
-        if np.ma.is_masked(column):
-            mask = np.zeros(rows.shape, bool) if mask is None else mask
-            mask[:, j] = column.mask
-    return rows if mask is None else np.ma.MaskedArray(rows, mask)
+    found, columns = relation.project(", ".join(chosen)).fetchnumpy(), {}
+    for i, (name, width) in enumerate(zip(relation.columns, widths, strict=True)):
+        if width is None:
+            columns[name] = found.pop(f"c{i}")
+            continue
+        parts = [found.pop(f"c{i}_{j}") for j in range(width)]
+        gaps = any(map(np.ma.is_masked, parts))
+        columns[name] = np.ma.column_stack(parts) if gaps else np.column_stack(parts)
+    return Table(columns)
 
 
 def put(db: duckdb.DuckDBPyConnection, name: str, table: Table) -> None:
     """Make a table in a database."""
-    if table.types:
-        _put_small(db, name, table)
-        return
-    columns, chosen = {}, []
+    columns, chosen = dict[str, Any](), []
     for i, (column, held) in enumerate(table.columns.items()):
-        width = None if held.ndim == 1 else held.shape[1]
-        kind = SQL[held.dtype.name]
-        if width is None:
+        kind = table.types.get(column)
+        made = f"c{i}::{kind or SQL[held.dtype.name]}"
+        if kind is not None:
+            columns[f"c{i}"] = np.fromiter((_bound(cell, kind) for cell in held), object, len(held))
+        elif held.ndim == 1:
             columns[f"c{i}"] = held
-            chosen.append(f"c{i}::{kind} AS {_quoted(column)}")
         else:
-            parts = [f"c{i}_{j}" for j in range(width)]
+            parts = [f"c{i}_{j}" for j in range(held.shape[1])]
             columns |= {part: held[:, j] for j, part in enumerate(parts)}
-            chosen.append(f"array_value({', '.join(parts)})::{kind}[{width}] AS {_quoted(column)}")
+            made = f"array_value({', '.join(parts)})::{SQL[held.dtype.name]}[{len(parts)}]"
+        chosen.append(f"{made} AS {_quoted(column)}")
     db.register("incoming", columns)
     try:
         db.execute(f"CREATE TABLE {name} AS SELECT {', '.join(chosen)} FROM incoming")
@@ -584,51 +529,13 @@ def put(db: duckdb.DuckDBPyConnection, name: str, table: Table) -> None:
         db.unregister("incoming")
 
 
-def _put_small(db: duckdb.DuckDBPyConnection, name: str, table: Table) -> None:
-    types = table.types
-    declared = ", ".join(f"{_quoted(column)} {kind}" for column, kind in types.items())
-    db.execute(f"CREATE TABLE {name} ({declared})")
-    columns = [[_bound(cell, kind) for cell in table[column]] for column, kind in types.items()]
-    places = ", ".join(map(_sent, types.values()))
-    lists = ", ".join(f"unnest({_sent(kind + '[]')})" for kind in types.values())
-    for rows in _batches(zip(*columns, strict=True)):
-        if len(rows) == 1:
-            db.execute(f"INSERT INTO {name} VALUES ({places})", rows[0])
-        else:
-            db.execute(
-                f"INSERT INTO {name} SELECT {lists}", list(map(list, zip(*rows, strict=True)))
-            )
-
-
-def _batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the rows that DuckDB takes at once: a call costs a millisecond, a list much memory."""
-    batch, size = list[tuple[Any, ...]](), 0
-    for row in rows:
-        more = sum(len(cell) for cell in row if isinstance(cell, bytes))
-        if batch and size + more > BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-        batch.append(row)
-        size += more
-    if batch:
-        yield batch
-
-
-def _sent(kind: str) -> str:
-    """Return where a value of a type is put: numbers come as texts, as NaN would get lost."""
-    text = kind.replace("DOUBLE", "VARCHAR")
-    return f"?::{kind}" if text == kind else f"?::{text}::{kind}"
-
-
 def _bound(cell: Any, kind: str) -> Any:
-    """Return a cell as DuckDB takes it."""
-    if cell is None:
-        return None
+    """Return a cell as DuckDB takes it: numbers as texts, as NaN would get lost."""
+    if cell is None or kind not in (_TIME, "DOUBLE", "DOUBLE[]"):
+        return cell
     if kind == _TIME:
         return time_of(cell)
-    if kind == "DOUBLE":
-        return repr(float(cell))
-    return [repr(float(one)) for one in cell] if kind == "DOUBLE[]" else cell
+    return repr(float(cell)) if kind == "DOUBLE" else [repr(float(one)) for one in cell]
 
 
 def _quoted(name: str) -> str:
