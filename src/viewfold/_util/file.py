@@ -47,6 +47,7 @@ class ReadKeywords(TypedDict, total=False):
     columns: Names | Mapping[str, Names] | None
     drop: Names | Mapping[str, Names]
     categories: Categories | Mapping[str, Categories]
+    batch: str | Mapping[str, str] | None
     empty_markers: Iterable[str | float] | None
     strict: bool
     layer: str | None
@@ -70,6 +71,7 @@ class ReadOptions:
     columns: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     categories: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    batch: str | None = None
     empty_markers: tuple[str, ...] | None = None
     strict: bool = False
     layer: str | None = None
@@ -115,7 +117,9 @@ class ReadOptions:
     def of(cls, **said: Unpack[ReadKeywords]) -> ReadOptions:
         """Return what a user says with keywords, in whatever form."""
         given: dict[str, Any] = dict(said)
-        names = [name for name in ("columns", "drop") if isinstance(given.get(name), Mapping)]
+        names = [
+            name for name in ("columns", "drop", "batch") if isinstance(given.get(name), Mapping)
+        ]
         by_view = {name: given.pop(name) for name in names}
         markers = given.pop("empty_markers", None)
         if markers is not None:
@@ -131,7 +135,7 @@ class ReadOptions:
         several = len(names) > 1
         if not several and not self.by_view:
             return self
-        own: dict[str, Any] = {"columns": None, "drop": (), "categories": ()}
+        own: dict[str, Any] = {"columns": None, "drop": (), "categories": (), "batch": None}
         for key in own:
             given = self.by_view.get(key, getattr(self, key))
             if not given:
@@ -175,6 +179,7 @@ class ReadOptions:
         """Return what rows that come later have to know; None if there is nothing."""
         layer, use_rep = self.part
         kept = ReadOptions(
+            batch=self.batch,
             empty_markers=self.empty_markers,
             layer=layer,
             use_rep=use_rep,
@@ -197,7 +202,7 @@ class ReadOptions:
 
     @property
     def names_columns(self) -> bool:
-        return self.columns is not None or bool(self.drop or self.categories)
+        return bool(self.columns is not None or self.drop or self.categories or self.batch)
 
     def wanted(
         self, names: Sequence[str], label: str, error: type[ValueError] = ValueError
@@ -211,14 +216,16 @@ class ReadOptions:
                 raise nothing_in_common(label, names, self.kinds, error)
             return wanted
         there = set(names)
-        for key in ("columns", "drop", "categories"):
-            unknown = [column for column in getattr(self, key) or () if column not in there]
+        batch = () if self.batch is None else (self.batch,)
+        named = {key: getattr(self, key) or () for key in ("columns", "drop", "categories")}
+        for key, columns in (named | {"batch": batch}).items():
+            unknown = [column for column in columns if column not in there]
             if unknown:
                 raise error(
                     f"{label}: there is no column {unknown[0]!r}, which {key}=… names. Its "
                     f"columns: {format_names(names)}."
                 )
-        taken = (there if self.columns is None else set(self.columns)) - set(self.drop)
+        taken = (there if self.columns is None else {*self.columns, *batch}) - set(self.drop)
         wanted = tuple(name for name in names if name in taken)
         if not wanted:
             raise error(f"{label}: no column is left. Take another one, or leave the view out.")
@@ -241,7 +248,8 @@ class ReadOptions:
     def kind_of(self, name: str) -> Kind | None:
         """Return what a column is, if that is said."""
         known = next((old for old, new in self.rename.items() if new == name), name)
-        return "category" if name in self.categories else self.kinds.get(known)
+        coded = name in self.categories or name == self.batch
+        return "category" if coded else self.kinds.get(known)
 
     def is_coded(self, name: str) -> bool:
         """Whether cells are to be read as texts, whatever they look like."""
@@ -280,10 +288,19 @@ def _categories(name: str, given: Any) -> dict[str, Any]:
     return dict(given) if isinstance(given, Mapping) else dict.fromkeys(_names(name, given) or ())
 
 
+def _batch(name: str, given: Any) -> str | None:
+    if given is not None and not isinstance(given, str):
+        raise TypeError(
+            f"{name}=… takes the name of a column (a text), got {type(given).__name__}."
+        )
+    return given
+
+
 _NORMAL: dict[str, Callable[..., Any]] = {
     "columns": _names,
     "drop": _names,
     "categories": _categories,
+    "batch": _batch,
 }
 
 

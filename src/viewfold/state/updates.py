@@ -13,6 +13,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -79,6 +80,11 @@ class Committee:
         told = (getattr(one.encoder, "surprise", None) for one in self.members())
         each = [surprise(block) for surprise in told if surprise is not None]
         return np.asarray(np.fmin.reduce([np.full(block.shape[0], np.nan), *each]))
+
+    @property
+    def batches(self) -> Any:
+        """What removes the differences of batches, the same for all; None if nothing does."""
+        return getattr(self.encoder, "batches", None)
 
     def then(self, linear_map: Array) -> Committee:
         others = None if self.others is None else self.others.then(linear_map)
@@ -533,7 +539,8 @@ def _learned(
 
     Returns also the linear map that rows of the consensus went through.
     """
-    view, n = rows.view, rows.view.shape[0]
+    batches = getattr(state.views[which].encoder, "batches", None)
+    view, n = replace(rows.view, batches=batches), rows.view.shape[0]
     n_before = state.views[which].n_samples - rows.count.n_new - rows.count.n_late
     check_enough(view, alignment, method.n_clusters)
     combined = method.combine(engine, state, view, alignment, seed)
