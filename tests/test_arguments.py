@@ -93,6 +93,7 @@ def test_options_of_reading_are_in_every_signature(function: Callable[..., Any])
         "columns": None,
         "drop": (),
         "categories": (),
+        "batch": None,
         "empty_markers": None,
         "strict": False,
         "layer": None,

@@ -52,6 +52,9 @@ MODELS: dict[str, Callable[[Path], Any]] = {
     "markers": lambda folder: ViewFold(2, random_state=0).partial_fit(
         viewfold.as_view(table(folder), ids="id", empty_markers=["miss"])
     ),
+    "batches": lambda folder: ViewFold(2, random_state=0).partial_fit(
+        table(folder), ids="id", empty_markers=["miss"], batch="ward"
+    ),
 }
 """Models that have every kind of part between them; files of earlier versions have the others."""
 

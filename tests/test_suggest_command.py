@@ -12,7 +12,6 @@ from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import FCMVC, ViewFold, suggest_n_clusters
-from viewfold.app import summaries
 from viewfold.estimators import selection
 from viewfold.web import page_data
 
@@ -92,7 +91,7 @@ def test_auto_stays_with_a_number_unless_another_is_clearly_better(run: Run, fil
     run("add p.vf labs.csv --id id --clusters 4")
     scores = json.loads(run("suggest p.vf --json")[1])["scores"]
     told = {row["clusters"]: row["score"] for row in scores}
-    assert told[5] - told[4] > summaries.CLEARLY
+    assert told[5] - told[4] > selection.CLEARLY
     said = run("add p.vf scan.csv --id id --clusters auto")[2]
     model = viewfold.load("p.vf")
     assert model.n_clusters == 5
@@ -105,7 +104,7 @@ def test_auto_says_why_a_number_stays(
     run: Run, files: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("add p.vf labs.csv --id id --clusters 4")
-    monkeypatch.setattr(summaries, "CLEARLY", 99.0)
+    monkeypatch.setattr(selection, "CLEARLY", 99.0)
     said = run("add p.vf scan.csv --id id --clusters auto")[2]
     assert "5 clusters stand out most" in said
     assert "4 stay: they have " in said

@@ -102,3 +102,24 @@ def test_later_rows_are_on_the_same_scale_also_after_loading(gaps: float, tmp_pa
     assert ari(whole[700:], expected) > 0.85
     model.save(tmp_path / "s.vf")
     assert np.array_equal(viewfold.load(tmp_path / "s.vf").predict(df[700:], view="t"), expected)
+
+
+@pytest.mark.parametrize("scale", ["auto", "zscore"])
+def test_month_and_weekday_are_as_loud_as_one_measurement_each(scale: str) -> None:
+    """Dates that say nothing: as z-scores, each would be as loud as five measurements."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=N)
+    df = pd.DataFrame((1.7 * rng.normal(size=(4, 4)))[y] + rng.normal(size=(N, 4)))
+    df = df.rename(columns=str)
+    days = np.datetime64("2021-01-01") + rng.integers(1095, size=(N, 2))
+    dated = df.assign(seen=days[:, 0], left=days[:, 1])
+    lost = ari(y, clusters(df, 4)) - ari(y, clusters(dated, 4, scale=scale))
+    assert (lost < 0.15) == (scale == "auto")
+
+
+def test_a_season_tells_groups_apart() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=N)
+    middle = 120 * y + 365 * rng.integers(3, size=N) + 20 * rng.normal(size=N)
+    days = np.datetime64("2021-01-01") + middle.astype(int)
+    assert ari(y, clusters(pd.DataFrame({"a": rng.normal(size=N), "day": days}), 3)) > 0.9

@@ -159,6 +159,8 @@ class Mixture:
     wild: float = 0.0  # share of cells of numbers that are wild, ten to thirty spreads away
     empty: float = 0.0  # share of cells that are missing
     uneven: bool = False  # groups of very different size
+    dates: int = 0  # dates that tell nothing
+    seasons: int = 0  # dates that are near the same month for a group, in any of three years
 
 
 PLANTED = {
@@ -190,6 +192,9 @@ PLANTED = {
         wild=0.003,
         empty=0.1,
     ),
+    "useless dates": Mixture(k=4, numbers=4, dates=2, apart=1.5),
+    "a date, categories": Mixture(k=5, numbers=3, categories=1, dates=1),
+    "seasons": Mixture(k=3, numbers=2, seasons=1, apart=1.2),
 }
 
 
@@ -197,6 +202,29 @@ def planted_tables(seed: int = 0) -> Iterator[Table]:
     """Yield the planted mixtures, drawn with ``seed``."""
     for number, (name, mixture) in enumerate(PLANTED.items()):
         yield draw_mixture(name, mixture, np.random.default_rng([seed, number]))
+
+
+def mixed_tables(number: int = 20, seed: int = 0) -> Iterator[Table]:
+    """Yield tables of numbers and categories in two to eight groups; all else is by chance."""
+    for i in range(number):
+        rng = np.random.default_rng([27, seed, i])
+        mixture = Mixture(
+            k=int(rng.integers(2, 9)),
+            rows=int(rng.integers(400, 2001)),
+            numbers=int(rng.integers(3, 9)),
+            apart=float(rng.uniform(1.8, 3)),
+            noise=int(rng.integers(0, 4)),
+            categories=int(rng.integers(1, 4)),
+            levels=int(rng.integers(3, 7)),
+            purity=float(rng.uniform(0.7, 0.95)),
+            useless=int(rng.integers(0, 3)),
+            useless_levels=int(rng.integers(3, 13)),
+            binary=int(rng.integers(0, 4)),
+            skewed=bool(rng.random() < 0.3),
+            empty=float(rng.choice([0, 0, 0.05])),
+            uneven=bool(rng.random() < 0.3),
+        )
+        yield draw_mixture(f"mixed {i + 1}", mixture, rng)
 
 
 def draw_mixture(name: str, m: Mixture, rng: np.random.Generator) -> Table:
@@ -223,6 +251,12 @@ def draw_mixture(name: str, m: Mixture, rng: np.random.Generator) -> Table:
     for j in range(m.useless):
         p = rng.dirichlet(np.ones(m.useless_levels))
         columns[f"place {j + 1}"] = _name(rng.choice(m.useless_levels, m.rows, p=p))
+    first = np.datetime64("2021-01-01")
+    for j in range(m.dates):
+        columns[f"day {j + 1}"] = first + rng.integers(3 * 365, size=m.rows)
+    for j in range(m.seasons):
+        middle = (rng.permutation(m.k) * 365 / m.k)[y] + 365 * rng.integers(3, size=m.rows)
+        columns[f"day {j + 1}"] = first + (middle + 30 * rng.normal(size=m.rows)).astype(int)
     frame = pd.DataFrame(columns)
     return _sampled(name, frame.mask(rng.random(frame.shape) < m.empty), y)
 

@@ -47,6 +47,7 @@ class ReadKeywords(TypedDict, total=False):
     columns: Names | Mapping[str, Names] | None
     drop: Names | Mapping[str, Names]
     categories: Categories | Mapping[str, Categories]
+    batch: str | Mapping[str, str] | None
     empty_markers: Iterable[str | float] | None
     strict: bool
     layer: str | None
@@ -70,6 +71,7 @@ class ReadOptions:
     columns: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     categories: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    batch: str | None = None
     empty_markers: tuple[str, ...] | None = None
     strict: bool = False
     layer: str | None = None
@@ -115,13 +117,15 @@ class ReadOptions:
     def of(cls, **said: Unpack[ReadKeywords]) -> ReadOptions:
         """Return what a user says with keywords, in whatever form."""
         given: dict[str, Any] = dict(said)
-        names = [name for name in ("columns", "drop") if isinstance(given.get(name), Mapping)]
+        names = [
+            name for name in ("columns", "drop", "batch") if isinstance(given.get(name), Mapping)
+        ]
         by_view = {name: given.pop(name) for name in names}
         markers = given.pop("empty_markers", None)
         if markers is not None:
             markers = [markers] if isinstance(markers, str) else markers
             given["empty_markers"] = tuple(sorted({"", *map(str, markers)}))
-        for name in given.keys() & {"columns", "drop", "categories"}:
+        for name in given.keys() & {"columns", "drop", "categories", "batch"}:
             given[name] = _as_said(name, given[name])
         given["strict"], given["as_is"] = bool(given.get("strict")), bool(given.get("as_is"))
         return cls(by_view=by_view, **given)
@@ -130,7 +134,7 @@ class ReadOptions:
         """Return what is said about one of several views, whose names are given."""
         several = len(names) > 1
         own: dict[str, Any] = {}
-        for key in ("columns", "drop", "categories"):
+        for key in ("columns", "drop", "categories", "batch"):
             given = self.by_view.get(key, getattr(self, key))
             if not given or (not several and key not in self.by_view):
                 continue
@@ -169,6 +173,7 @@ class ReadOptions:
         """Return what rows that come later have to know; None if there is nothing."""
         layer, use_rep = self.part
         kept = ReadOptions(
+            batch=self.batch,
             empty_markers=self.empty_markers,
             layer=layer,
             use_rep=use_rep,
@@ -191,7 +196,7 @@ class ReadOptions:
 
     @property
     def names_columns(self) -> bool:
-        return self.columns is not None or bool(self.drop or self.categories)
+        return bool(self.columns is not None or self.drop or self.categories or self.batch)
 
     def wanted(
         self, names: Sequence[str], label: str, error: type[ValueError] = ValueError
@@ -205,14 +210,16 @@ class ReadOptions:
                 raise nothing_in_common(label, names, self.kinds, error)
             return wanted
         there = set(names)
-        for key in ("columns", "drop", "categories"):
-            unknown = [column for column in getattr(self, key) or () if column not in there]
+        batch = () if self.batch is None else (self.batch,)
+        named = {key: getattr(self, key) or () for key in ("columns", "drop", "categories")}
+        for key, columns in (named | {"batch": batch}).items():
+            unknown = [column for column in columns if column not in there]
             if unknown:
                 raise error(
                     f"{label}: there is no column {unknown[0]!r}, which {key}=… names. Its "
                     f"columns: {format_names(names)}."
                 )
-        taken = (there if self.columns is None else set(self.columns)) - set(self.drop)
+        taken = (there if self.columns is None else {*self.columns, *batch}) - set(self.drop)
         wanted = tuple(name for name in names if name in taken)
         if not wanted:
             raise error(f"{label}: no column is left. Take another one, or leave the view out.")
@@ -235,7 +242,8 @@ class ReadOptions:
     def kind_of(self, name: str) -> Kind | None:
         """Return what a column is, if that is said."""
         known = next((old for old, new in self.rename.items() if new == name), name)
-        return "category" if name in self.categories else self.kinds.get(known)
+        coded = name in self.categories or name == self.batch
+        return "category" if coded else self.kinds.get(known)
 
     def is_coded(self, name: str) -> bool:
         """Whether cells are to be read as texts, whatever they look like."""
@@ -265,6 +273,12 @@ def _as_said(key: str, given: Any) -> Any:
     """Return columns that a user names with an option, in whatever form, as it is kept."""
     if key == "categories" and isinstance(given, Mapping):
         return dict(given)
+    if key == "batch":
+        if given is not None and not isinstance(given, str):
+            raise TypeError(
+                f"{key}=… takes the name of a column (a text), got {type(given).__name__}."
+            )
+        return given
     if given is None:
         return {"columns": None, "drop": (), "categories": {}}[key]
     names = (given,) if isinstance(given, str) else tuple(given)

@@ -14,7 +14,7 @@ from viewfold._util.arguments import warn_user, which_view
 from viewfold._util.file import File, ReadOptions
 from viewfold._util.messages import suggestion_of
 from viewfold.app.states import empty_state, last_entry, transfers_since
-from viewfold.app.summaries import AUTO, choose_again, choose_first, list_scores
+from viewfold.app.summaries import AUTO, list_scores
 from viewfold.app.words import counted
 from viewfold.errors import DeliveryWarning
 from viewfold.state.registry import METHODS
@@ -118,7 +118,7 @@ class Added:
                     f" row of it now: ids and rows may not belong together.{back}"
                 )
             if fold["novel"]:
-                more = self.model.n_clusters + 1
+                more = self.model.n_clusters_ + 1
                 found.append(
                     f"{counted(fold['novel'], 'sample looks', 'samples look')} like a group of"
                     f" their own; recluster with n_clusters={more}?"
@@ -137,6 +137,7 @@ class Added:
 
 def add(state: Path, file: File, how: FoldOptions, step: Step) -> Added:
     """Fold the views of a file into a state, which is made if it is not there."""
+    from viewfold.estimators.selection import choose_again, choose_first
     from viewfold.store import store_of
     from viewfold.store.models import editing, loading, model_of
 
@@ -152,8 +153,7 @@ def add(state: Path, file: File, how: FoldOptions, step: Step) -> Added:
         chosen, choosing = None, "choosing a number of clusters"
         if clusters == AUTO and new is not None:  # so that the first step is in these clusters
             step(choosing)
-            options = {"similar_ids": how.similar_ids, "min_shared": how.min_shared}
-            chosen = choose_first(views, **options)
+            chosen = choose_first(views, similar_ids=how.similar_ids, min_shared=how.min_shared)
             new.set_params(n_clusters=chosen.best)
         aside = None
         if how.quarantine is not None:
@@ -185,11 +185,12 @@ def _read_views(state: Path, file: File, how: FoldOptions, known: State | None) 
     What is known of a view tells how its file is read, if the file may hold one that is known.
     """
     from viewfold.app.inspection import compare
+    from viewfold.data.features import with_known_batch
     from viewfold.data.files import name_of
     from viewfold.estimators.known import read_views_to_fold
     from viewfold.state.updates import no_encoder
 
-    records, name = () if known is None else known.views, how.view
+    records, name, options = () if known is None else known.views, how.view, how.options
     names = [record.name for record in records]
     if how.only_new:  # as named, named like the file, or the only one
         if not names:
@@ -198,6 +199,7 @@ def _read_views(state: Path, file: File, how: FoldOptions, known: State | None) 
         name = names[which_view(names, name, f"{state} holds")]
     if how.refresh:
         name = names[which_view(names, name or name_of(file), f"{state} holds")]
+        options = with_known_batch(options, records[names.index(name)].source)
     if name is not None or not str(file).lower().endswith(SEVERAL):
         called = name or name_of(file)
         if called not in names or how.refresh:  # it is read as a new view
@@ -206,9 +208,7 @@ def _read_views(state: Path, file: File, how: FoldOptions, known: State | None) 
             raise no_encoder(called)
 
     def read(ids: str | bool | None) -> list[View]:
-        return read_views_to_fold(
-            records, file, ids=ids, name=name, me=str(state), options=how.options
-        )
+        return read_views_to_fold(records, file, ids=ids, name=name, me=str(state), options=options)
 
     try:
         return read(how.ids)

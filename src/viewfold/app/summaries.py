@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +16,11 @@ if TYPE_CHECKING:
 
     from viewfold._util.table import Table
     from viewfold.app.inspection import Inspection
-    from viewfold.data import View
     from viewfold.estimators import FoldingEstimator
     from viewfold.estimators.selection import Suggestion
 
 DIGITS = 4
 AUTO = 0  # stands for the number of clusters that stands out most
-# A state stays with its number of clusters unless another one has a score that is higher by this.
-CLEARLY = 0.15
 
 
 # -- files
@@ -185,44 +181,13 @@ def mark_doubtful(table: Table, least: float | None) -> Table:
 # -- the number of clusters
 
 
-def suggest_number(model: FoldingEstimator, between: range | None = None) -> Suggestion:
-    from viewfold.estimators.selection import candidates, suggest_n_clusters
-
-    numbers = candidates(model) if between is None else between
-    if not numbers:
-        raise ValueError(f"{model.n_samples_} samples are too few to choose a number of clusters.")
-    return suggest_n_clusters(model, numbers)
-
-
-def choose_first(views: Sequence[View], **options: Any) -> Suggestion:
-    """Find the number of clusters that stands out most in views that nothing was made of yet."""
-    from viewfold.estimators.selection import MOST, make_trial
-
-    trial = make_trial(MOST)
-    with warnings.catch_warnings(action="ignore"):  # the fold itself will tell
-        for view in views:
-            trial.partial_fit(view, **options)
-    return suggest_number(trial)
-
-
-def choose_again(model: FoldingEstimator) -> Suggestion:
-    """Find the number that stands out most, and take it if it does clearly more than that of now.
-
-    Else numbers that are about as good would take turns from file to file.
-    """
-    found, now = suggest_number(model), model.n_clusters
-    best, score = found.scores[found.best], found.scores.get(now)
-    if score is None or best - score > CLEARLY:
-        of_now = "" if score is None else f", and {now} have {score:.2f}"
-        model.recluster(found.best, note=f"they stand out most (score {best:.2f}{of_now})")
-    return found
-
-
 def recluster(
     model: FoldingEstimator, clusters: int | None
 ) -> tuple[dict[str, Any], Suggestion | None]:
     """Find another number of clusters; return what is told, and why, if it was `AUTO`."""
-    before = model.n_clusters
+    from viewfold.estimators.selection import suggest_number
+
+    before = model.n_clusters_
     chosen = suggest_number(model) if clusters == AUTO else None
     model.recluster(chosen.best if chosen is not None else clusters or before)
     moved = int(model.log_["n_moved"].iloc[-1]) if model.n_clusters != before else 0

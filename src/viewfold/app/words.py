@@ -30,7 +30,7 @@ SWITCHES = {
 }
 OPTIONS = (
     *FLAGS,
-    *("address", "as_is", "categories", "columns", "day_first", "decimal", "drop"),
+    *("address", "as_is", "batch", "categories", "columns", "day_first", "decimal", "drop"),
     *("empty_markers", "empty_rows"),
     *("encoding", "engine", "keep", "keep_encoders", "key", "layer", "max_novelty", "memory"),
     *("metadata_columns", "metadata_id", "min_confidence", "min_shared", "missing_cells"),

@@ -214,11 +214,12 @@ def _since(row: Row) -> str:
 def suggest(state: Path, between: str | None, output: opt.Output) -> None:
     """Suggest a number of clusters, and show how much each number stands out."""
     from viewfold._util.table import Table
+    from viewfold.estimators.selection import suggest_number
 
     wanted = None if between is None else _range(between)
     with progress(f"looking at {state}"):
         model = load_folded(state)
-        found = summaries.suggest_number(model, wanted)
+        found = suggest_number(model, wanted)
     facts = summaries.summarize_suggestion(model, found)
     if output.file is not None:
         output.deliver(Table.of_rows(facts["scores"]))

@@ -239,6 +239,12 @@ ROWS_AND_COLUMNS: dict[str, Decorator] = {
             "like.",
         }.items()
     },
+    "batch": click.option(
+        "--batch",
+        metavar="COLUMN",
+        help="The column that says which batch (site, machine, run) a row is from. What batches "
+        "differ by is removed, real differences too if they go along with the batch.",
+    ),
     "as_is": flag(
         "--as-is",
         "Clean nothing. By default, viewfold leaves out title rows, totals and repeated rows, "

@@ -121,7 +121,7 @@ def _fold(state: Path, file: File, given: dict[str, Any]) -> None:
         added = fold(state, file, how, step)
     model = added.model
     if added.chosen is not None:
-        say(explain_number(added.chosen, model.n_clusters))
+        say(explain_number(added.chosen, model.n_clusters_))
     for done in added.folds:
         say(fold_line(done))
     for line in added.notes(state):

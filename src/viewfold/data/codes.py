@@ -278,7 +278,13 @@ def features_of_cells(
     return found
 
 
-def tell_unknown(unknown: Mapping[str, int], label: str) -> None:
+def tell_unknown(unknown: Mapping[str, int], label: str, batch: str | None = None) -> None:
+    unknown = dict(unknown)
+    if n_rows := unknown.pop(batch or "", 0):
+        warn_user(
+            f"{label}: {n_rows:,} rows are of a batch ({batch!r}) that is not known, and are not "
+            "corrected. Refresh the view with all its rows to learn the batch."
+        )
     if unknown:
         shown = ", ".join(f"{n:,} of {name!r}" for name, n in list(unknown.items())[:5])
         warn_user(

@@ -74,8 +74,9 @@ def _column(name: str, codes: Codes, options: ReadOptions) -> tuple[Column, str]
     if given:
         return Column(name, "category", tuple(map(str, given))), ""
     levels = tuple(sorted(codes.levels))
-    left_out = "" if name in options.categories else _reason(codes)
-    if name in options.categories and codes.too_many:
+    said = name in options.categories or name == options.batch
+    left_out = "" if said else _reason(codes)
+    if said and codes.too_many:
         left_out = LONG if len(levels) < MOST_LEVELS else f"more than {len(levels):,} levels"
     return (Column(name, "out"), left_out) if left_out else (Column(name, "category", levels), "")
 
@@ -150,6 +151,13 @@ def with_new_names(source: ReadOptions | None, delivered: ReadOptions | None) ->
     return replace(source or ReadOptions(), rename=delivered.rename)
 
 
+def with_known_batch(options: ReadOptions, source: ReadOptions | None) -> ReadOptions:
+    """Return how a known view is read anew: with the batch that it had, unless another is named."""
+    if source is None or options.batch is not None or "batch" in options.by_view:
+        return options
+    return replace(options, batch=source.batch)
+
+
 def as_features(
     parts: Any, options: ReadOptions, known: tuple[Column, ...] | None, label: str
 ) -> tuple[Matrix, tuple[str, ...] | None, tuple[Column, ...] | None]:
@@ -172,7 +180,8 @@ def as_features(
     features = features_of(known)
     check_no_twins(features, label)
     X, unknown = expand(parts.rows, names, codes, known)
-    tell_unknown(unknown, label)
+    remembered = options.remembered
+    tell_unknown(unknown, label, remembered.batch if remembered else None)
     return X, features, known
 
 

@@ -85,6 +85,9 @@ def as_view(
         Unasked, text with few levels is one. A category gives an indicator for each level
         (``ward=ICU``), a date days since the view's first, and sine and cosine of month and weekday
         if they vary. A missing category is a missing cell of all its indicators.
+    batch : str, optional
+        Of a table: the column that says which batch (site, machine, run) a row is from. `ViewFold`
+        removes what batches differ by; see docs/views.md for what that costs.
     empty_markers : list of str, optional
         What stands for a missing cell in text, instead of ``NA``, ``-``, ``?`` and the like.
     strict : bool, default=False
@@ -263,6 +266,8 @@ def as_views(
     ids : array-like, str, False, list or dict, optional
         For one view, its ids; for several, the name of the column that all of them have, or a
         list or dict with the ids of each. False: samples are known by their row number.
+    batch : str or dict, optional
+        Of a table: the column that says which batch a row is from; see `as_view`.
     empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
         See `as_view`. `columns`, `drop` and `categories` of several views are dicts by view.
     as_is : bool, default=False

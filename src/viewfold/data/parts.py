@@ -275,8 +275,8 @@ def _cells(column: nw.Series[Any], kind: str | None) -> Cells | None:
 def _check_no_columns_named(label: str, options: ReadOptions) -> None:
     if options.names_columns:
         raise ValueError(
-            f"{label} is not a table: it has no columns that columns=…, drop=… or categories=… "
-            "could name. Pass a DataFrame, or choose the columns yourself."
+            f"{label} is not a table: it has no columns that columns=…, drop=…, categories=… or "
+            "batch=… could name. Pass a DataFrame, or choose the columns yourself."
         )
 
 

@@ -6,7 +6,7 @@ where rows came from that were read in partitions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
@@ -171,7 +171,7 @@ class View:
         The view's name.
     features : tuple of str or None
         Names of the columns, where they have names.
-    length, file, checked, n_empty, columns, source, gaps, partitions, invented, n_absent
+    length, file, checked, n_empty, columns, source, gaps, partitions, invented, n_absent, batches
         What `as_view` found out, for whoever folds it.
     """
 
@@ -191,6 +191,8 @@ class View:
     partitions: Partitions | None = None  # of a view that was read in partitions: where rows were
     invented: bool = False  # nobody chose the name: `as_views` made it up
     n_absent: int = 0  # how many rows it came with that are no sample: of NaN, or zeros for it
+    # Of more rows of a known view: what removes the differences of its batches
+    batches: Callable[[Matrix], Matrix] | None = None
 
     @property
     def n_came(self) -> int:

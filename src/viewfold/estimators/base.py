@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import wraps
 from numbers import Integral
 from threading import RLock
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -31,13 +31,14 @@ from sklearn.base import (
     clone,
 )
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, InvalidParameterError
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import arguments_of, check_arguments, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, takes_reading
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.data import View, as_views
+from viewfold.data.features import with_known_batch
 from viewfold.data.ids import Similar
 from viewfold.data.opening import own_name, read_view
 from viewfold.data.view import invented_name
@@ -60,6 +61,9 @@ from viewfold.state.names import rename
 from viewfold.state.state import State, ViewRecord
 from viewfold.state.transitions import Method, fold, forget, recluster
 from viewfold.state.updates import Delivery, extend, no_encoder, refresh, update
+
+if TYPE_CHECKING:
+    from viewfold.estimators.selection import Suggestion
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -112,12 +116,12 @@ class FoldingEstimator(
     """What all estimators of viewfold share: everything but the method."""
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "keep_encoders": ["boolean"],
     }
-    n_clusters: int
+    n_clusters: int | Literal["auto"]
     n_init: int
     random_state: Seed
     keep_encoders: bool
@@ -183,9 +187,12 @@ class FoldingEstimator(
         # A file whose folds were all taken back has a log, and no view yet.
         state = State.empty() if self._now.views else self._now
         with using(engine or current_engine()) as engine:
-            for view in as_views(X, ids=ids, **reading):
-                state = self._fold(engine, state, admit(engine, state, view, similar_ids))
-        return self._keep(state)
+            views = as_views(X, ids=ids, **reading)
+            found = self._choose(views, similar_ids=similar_ids, engine=engine)
+            for view in views:
+                came = admit(engine, state, view, similar_ids)
+                state = self._fold(engine, state, came, found=found)
+        return self._keep(state)._with_choice(found)
 
     @changes
     @takes_reading
@@ -263,7 +270,7 @@ class FoldingEstimator(
                 "and load it with viewfold.load(path, engine=…)."
             )
         engine, options = engine or holder, ReadOptions.of(**reading)
-        state, names = state.placed(engine), state.names
+        state, names, found = state.placed(engine), state.names, None
         name = own_name(X) if view is None else view
         if name in (None, ""):  # 0 is neither: it is refused as no text
             name = invented_name(names, len(names))
@@ -272,7 +279,9 @@ class FoldingEstimator(
             with using(engine):
                 came = read_view(X, ids, name, options)
             came = admit(engine, state, came, similar_ids)
-            after = self._fold(engine, state, came, min_shared)
+            if not state.views:
+                found = self._choose([came], similar_ids=similar_ids, engine=engine)
+            after = self._fold(engine, state, came, min_shared, found)
             count = Delivery.first(after)
         else:
             if not self.keep_encoders:
@@ -286,15 +295,21 @@ class FoldingEstimator(
             after, count = update(
                 engine, state, came, self._method(), seed=seed, min_shared=min_shared
             )
-            after = self._in_clusters(after, self.n_clusters)
+            after = self._in_clusters(after, self._number)
         self.delivery_ = count
-        return self._keep(after)
+        return self._keep(after)._with_choice(self._choose() if state.views else found)
 
     def _fold(
-        self, engine: Engine, state: State, view: View, min_shared: float | None = None
+        self,
+        engine: Engine,
+        state: State,
+        view: View,
+        min_shared: float | None = None,
+        found: Suggestion | None = None,
     ) -> State:
         seed, keep = seed_of(self.random_state), self.keep_encoders
-        method = self._method()
+        model = self if found is None else clone(self).set_params(n_clusters=found.best)
+        method = model._method()
         return fold(
             engine, state, view, method, seed=seed, keep_encoders=keep, min_shared=min_shared
         )
@@ -411,13 +426,16 @@ class FoldingEstimator(
         if not self.keep_encoders or state.directions is None:
             raise no_encoder(view)
         with using(engine):
-            came = read_view(X, ids, view, ReadOptions.of(**reading))
+            options = ReadOptions.of(**reading)
+            if not isinstance(X, View):
+                options = with_known_batch(options, state.views[state.names.index(view)].source)
+            came = read_view(X, ids, view, options)
         came = admit(engine, state, came, similar_ids)
         seed = seed_of(self.random_state)
         after, self.delivery_ = refresh(
             engine, state, came, self._method(), seed=seed, min_shared=min_shared
         )
-        return self._keep(self._in_clusters(after, self.n_clusters))
+        return self._keep(self._in_clusters(after, self._number))._with_choice(self._choose())
 
     @changes
     def extend(
@@ -501,6 +519,30 @@ class FoldingEstimator(
         method = clone(self).set_params(n_clusters=n)._method()
         seed = seed_of(self.random_state)
         return recluster(self._engine, state, method, seed=seed, note=note)
+
+    def _choose(self, views: list[View] | None = None, **options: Any) -> Suggestion | None:
+        """Choose a number of clusters for the first views, or another one; if that is asked for."""
+        if self.n_clusters != "auto":
+            return None
+        selection = importlib.import_module("viewfold.estimators.selection")  # it imports this
+        if views is None:
+            found: Suggestion = selection.choose_again(self)
+            self.n_clusters = "auto"  # `recluster` has set it
+        else:
+            found = selection.choose_first(views, seed=seed_of(self.random_state), **options)
+        return found
+
+    def _with_choice(self, found: Suggestion | None) -> Self:
+        """Keep what was seen when the number of clusters was chosen."""
+        if found is not None:
+            self.suggestion_ = found
+            found._warn_if_none()
+        return self
+
+    @property
+    def _number(self) -> int:
+        """How many clusters a fold finds."""
+        return self._clusters.n_clusters if self.n_clusters == "auto" else self.n_clusters
 
     @changes
     def rename(self, cluster: int, name: str | None) -> Self:
@@ -644,6 +686,12 @@ class FoldingEstimator(
         event in words.
         """
         return events_table(self._engine, self._fitted)
+
+    @property
+    @asks
+    def n_clusters_(self) -> int:
+        """How many clusters there are now."""
+        return self._clusters.n_clusters
 
     @property
     @asks

@@ -26,9 +26,11 @@ class ViewFold(FoldingEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
+    n_clusters : int or "auto", default=8
         How many clusters. It may be changed between folds, like all parameters: clusters that go on
-        keep their numbers.
+        keep their numbers. "auto" takes the number that stands out most (`suggest_n_clusters`) when
+        the first views are folded, and another one later if that stands out clearly more. There is
+        a warning if none does: there may be no clusters. A file holds the number.
     encoder : {"auto", "linear", "landmarks", "mix"} or str, default="auto"
         Describe the samples of a view by its principal directions, by their place in a graph of
         landmarks, which follows curved clusters, or by both ("mix", which "auto" stands for).
@@ -72,6 +74,10 @@ class ViewFold(FoldingEstimator):
         What is remembered of each view.
     delivery_ : Delivery
         What the rows of the last `partial_fit` were: new, late, corrected, or the same as before.
+    n_clusters_ : int
+        How many clusters there are now.
+    suggestion_ : Suggestion
+        With ``n_clusters="auto"``: how much each number stood out when it was chosen.
     cluster_centers_ : ndarray of shape (n_clusters, n_directions)
         Centres of the clusters, in the directions that tell them apart best: n_clusters − 1, or so
         many for each group of samples that no view connects with others.
@@ -125,7 +131,7 @@ class ViewFold(FoldingEstimator):
     @suggests_arguments
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         encoder: str = "auto",
         n_components: int | None = None,
@@ -155,7 +161,7 @@ class ViewFold(FoldingEstimator):
             )
 
     def _columns(self) -> int:
-        return self.n_components or balanced.rank(self.n_clusters)
+        return self.n_components or balanced.rank(self._number)
 
     def _method(self) -> Method:
         combine = partial(
@@ -165,7 +171,7 @@ class ViewFold(FoldingEstimator):
             scale=self.scale,
         )
         options = ClusteringOptions(
-            self.n_clusters,
+            self._number,
             start="ward",
             weighted=True,
             discriminants=True,
@@ -185,10 +191,11 @@ class FCMVC(FoldingEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        How many clusters, and the rank of the consensus. It may be changed between folds: the
-        consensus then has the highest rank asked for since `fit`. Its new columns are zero until a
-        view fills them; fewer clusters are found in all the columns there are.
+    n_clusters : int or "auto", default=8
+        How many clusters (see `ViewFold` for "auto"), and the rank of the consensus. It may be
+        changed between folds: the consensus then has the highest rank asked for since `fit`. Its
+        new columns are zero until a view fills them; fewer clusters are found in all the columns
+        there are.
     z_step : {"paper", "exact"}, default="paper"
         The published step for the consensus, or one under which the objective never rises, also
         when samples are missing.
@@ -210,7 +217,7 @@ class FCMVC(FoldingEstimator):
 
     Attributes
     ----------
-    labels_, ids_, views_, delivery_
+    labels_, ids_, views_, delivery_, n_clusters_, suggestion_
         As `ViewFold` has them.
     embedding_ : ndarray of shape (n_samples, rank)
         The consensus; its columns are orthonormal.
@@ -267,7 +274,7 @@ class FCMVC(FoldingEstimator):
     @suggests_arguments
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         z_step: Literal["paper", "exact"] = "paper",
         solver: fcmvc.Solver = "auto",
@@ -289,17 +296,17 @@ class FCMVC(FoldingEstimator):
         self.keep_encoders = keep_encoders
 
     def _columns(self) -> int:
-        return self.n_clusters
+        return self._number
 
     def _method(self) -> Method:
         combine = partial(
             fcmvc.combine,
-            n_clusters=self.n_clusters,
+            n_clusters=self._number,
             z_step=self.z_step,
             solver=self.solver,
             scale=self.scale,
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        options = ClusteringOptions(self.n_clusters, n_init=self.n_init)
+        options = ClusteringOptions(self._number, n_init=self.n_init)
         return kmeans_method(combine, options, basis=fcmvc.basis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._util.arguments import is_whole_number, suggests_arguments
 from viewfold._util.messages import needed
 from viewfold._util.types import Array, IdsLike, ViewsLike, as_python
+from viewfold.data import View
 from viewfold.estimators import FoldingEstimator, ViewFold
 from viewfold.method.balanced import rank
 from viewfold.method.kmeans import grown
@@ -26,6 +28,9 @@ MOST = 20  # So many clusters are tried where nobody says how many there may be
 # A score is clearly above 0 from here on: in 48 blobs without clusters (100 to 400 samples, 3 to 40
 # features, up to 20 or 40 clusters), the best number had at most 0.06.
 CLEAR = 0.1
+
+# A model stays with its number of clusters unless another one has a score that is higher by this.
+CLEARLY = 0.15
 
 # Colours of scores, of the best one, and of that of the present number.
 LINE, BEST, NOW = "#0072b2", "#d55e00", "#999999"
@@ -64,6 +69,17 @@ class Suggestion:
         """Whether the best number stands out clearly more than any where there are no clusters."""
         return self.scores[self.best] > CLEAR
 
+    def _warn_if_none(self) -> None:
+        """Warn if no number stands out."""
+        if not self.stands_out:
+            warnings.warn(
+                "No number of clusters stands out: there may be no clusters. Of "
+                f"{min(self.scores)} to {max(self.scores)}, {self.best} stand out most (score "
+                f"{self.scores[self.best]:.2f}). Look at suggestion_.plot(), or give n_clusters=1 "
+                "or another number.",
+                stacklevel=5,
+            )
+
     def plot(self, ax: Any = None, *, now: int | None = None) -> Any:
         """Draw the scores, mark the best one (and that of `now`), and return the Axes.
 
@@ -86,13 +102,43 @@ class Suggestion:
 
 def candidates(model: FoldingEstimator) -> range:
     """Return the numbers to choose from where nobody says which: up to twice the present one."""
-    return range(2, min(max(MOST, 2 * model.n_clusters) + 1, model.n_samples_))
+    return range(2, min(max(MOST, 2 * model.n_clusters_) + 1, model.n_samples_))
 
 
 def make_trial(most: int, seed: int = 0) -> ViewFold:
     """Make a model whose consensus shows so many clusters, without the work of finding them."""
     components = rank(most)
     return ViewFold(2, n_components=components, n_init=1, keep_encoders=False, random_state=seed)
+
+
+def suggest_number(model: FoldingEstimator, between: range | None = None) -> Suggestion:
+    """Suggest a number of clusters, out of all that there may be unless it is said which."""
+    numbers = candidates(model) if between is None else between
+    if not numbers:
+        raise ValueError(f"{model.n_samples_} samples are too few to choose a number of clusters.")
+    return suggest_n_clusters(model, numbers)
+
+
+def choose_first(views: Iterable[View], *, seed: int = 0, **options: Any) -> Suggestion:
+    """Find the number of clusters that stands out most in views that nothing was made of yet."""
+    trial = make_trial(MOST, seed)
+    with warnings.catch_warnings(action="ignore"):  # the fold itself will tell
+        for view in views:
+            trial.partial_fit(view, **options)
+    return suggest_number(trial)
+
+
+def choose_again(model: FoldingEstimator) -> Suggestion:
+    """Find the number that stands out most, and take it if it does clearly more than that of now.
+
+    Else numbers that are about as good would take turns from file to file.
+    """
+    found, now = suggest_number(model), model.n_clusters_
+    best, score = found.scores[found.best], found.scores.get(now)
+    if score is None or best - score > CLEARLY:
+        of_now = "" if score is None else f", and {now} have {score:.2f}"
+        model.recluster(found.best, note=f"they stand out most (score {best:.2f}{of_now})")
+    return found
 
 
 @suggests_arguments

@@ -9,7 +9,7 @@ directions.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import linalg
@@ -43,11 +43,13 @@ def combine(
     seeds = seed, len(state.views)
     encode, F = learn(engine, view, n_components, scale=scale, seed=seeds)
     depth = encoders.measure_depth(engine, view, encode, seeds)
+    batches = encoders.measure_batches(engine, view, seeds)
     note = encoders.describe_scale(view, encode)
+    told: dict[str, Any] = {"note": note, "depth": depth, "batches": batches}
     if not state.views:
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
         rows = engine.map(lambda block: block @ Q.astype(block.dtype), F)
-        return Combined(rows, encode.then(Q), None, own=rows, note=note, depth=depth)
+        return Combined(rows, encode.then(Q), None, own=rows, **told)
     # Complete [B, F] by ridge regressions; the new consensus are its scores on its principal
     # directions.
     B = state.embedding
@@ -102,8 +104,7 @@ def combine(
         of_old,
         agreement=weights.agreement,
         own=own,
-        note=note,
-        depth=depth,
+        **told,
     )
 
 

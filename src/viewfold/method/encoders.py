@@ -21,6 +21,7 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
+from viewfold.method.batches import Batches, learn_batches
 from viewfold.method.filling import CELLS, Filled, Filling, learn_filling, of_directions
 from viewfold.method.landmarks import Landmarks, connect, graph_of, place
 from viewfold.method.novelty import learn_known
@@ -31,6 +32,7 @@ from viewfold.method.scaling import (
     ScaleRule,
     Scaling,
     Text,
+    batch_places,
     chosen_scale,
     depth_of,
     principal_directions,
@@ -91,16 +93,19 @@ class FeatureEncoder:
 
 
 def text_of(encoder: Encoder) -> Text | Counts | None:
+    batches = encoder.batches if isinstance(encoder, Filled) else None
+    if batches is not None:
+        return batches.counts
     inner = encoder.encode if isinstance(encoder, Filled) else encoder
     return inner.project.text if isinstance(inner, FeatureEncoder) else None
 
 
 def describe_scale(view: View, encoder: Encoder) -> str | None:
     """Return what the log tells about how a view was read, if anything."""
-    if isinstance(text_of(encoder), Counts):
+    first = encoder.fill.bends if isinstance(encoder, Filled) else None
+    if first is None and isinstance(text_of(encoder), Counts):
         return "counts: rows divided by their depth, logarithm"
-    bends = encoder.fill.bends if isinstance(encoder, Filled) else None
-    return None if bends is None else bends.describe(view)
+    return None if first is None else first.describe(view)
 
 
 def measure_depth(
@@ -112,6 +117,17 @@ def measure_depth(
         return None
     drawn = draw(engine, view.ids, DOCUMENTS, seed=seed, purpose="depth")
     return drawn, depth_of(engine.collect(engine.select(view.rows, drawn)))
+
+
+def measure_batches(
+    engine: Engine, view: View, seed: tuple[int, ...]
+) -> tuple[NDArray[np.intp], Array] | None:
+    """Return the indicators of the batches of some rows of a view, if batches are known."""
+    at = batch_places(view)
+    if not at.size:
+        return None
+    drawn = draw(engine, view.ids, DOCUMENTS, seed=seed, purpose="batches")
+    return drawn, engine.collect(engine.select(replace(view.rows, fill=None), drawn))[:, at]
 
 
 def described(
@@ -141,9 +157,16 @@ def learn(
     n = view.shape[0]
     width = n_components if kind == "linear" else max(n_components, constants.GRAPH_DIRECTIONS)
     rule, weight, kept = chosen_scale(engine, view, scale, seed), None, None
-    bends, own = learn_variables(engine, view, seed) if rule == "table" else (None, None)
-    if bends is not None and view.gaps is None:
-        view = replace(view, rows=_ready(engine, replace(view.rows, fill=bends)))
+    batches = view.batches if isinstance(view.batches, Batches) else None
+    batches = batches or learn_batches(engine, view, rule, seed)
+    if batches is not None and rule == "counts":  # what it asks for is done with the batches
+        rule = "zscore"
+    bends, own = None, None
+    if rule == "table":
+        bends, own = learn_variables(engine, view, seed, batches)
+    first = bends if batches is None else replace(batches, then=bends)
+    if first is not None and view.gaps is None:
+        view = replace(view, rows=_ready(engine, replace(view.rows, fill=first)))
     if view.gaps is not None:
         # Of text, what is missing is not there; cells of a sparse view are too many to predict.
         if rule in ("l2", "tfidf"):
@@ -151,7 +174,7 @@ def learn(
         elif view.rows.is_sparse:
             fill = kept = Filling.by_mean(view.gaps.mean, view.gaps.rare)
         else:
-            fill, kept, weight = learn_filling(engine, view, seed, bends)
+            fill, kept, weight = learn_filling(engine, view, seed, first)
         view = replace(view, rows=_ready(engine, replace(view.rows, fill=fill)))
     if own is not None:
         weight = np.where(own > 0, own, 0.0 if weight is None else weight)
@@ -161,7 +184,7 @@ def learn(
     if not spectrum.size:
         raise says_nothing(view)
     if kept is None:
-        kept = of_directions(scaling, directions, spectrum, energy, n, bends)
+        kept = of_directions(scaling, directions, spectrum, energy, n, first)
     leading = spectrum[: 0 if kind == "landmarks" else n_components]
     linear = (leading / spectrum[0]) ** constants.SPECTRUM / leading
     project, coarse, known = scaling.projection(directions), None, None

@@ -55,6 +55,8 @@ def combine(
     max_iter: int = 100,
 ) -> Combined:
     """Combine a view with the consensus by FCMVC-IV; nothing of it is random."""
+    if view.source is not None and view.source.batch is not None:
+        raise ValueError(f"View {view.name!r}: FCMVC knows no batch=…. Use ViewFold for it.")
     d = view.shape[1]
     if d < n_clusters:
         warnings.warn(

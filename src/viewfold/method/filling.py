@@ -18,6 +18,7 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
+from viewfold.method.batches import Batches
 from viewfold.method.kmeans import nearest, step
 from viewfold.method.landmarks import means_around, weights_of
 from viewfold.method.scaling import Scaling
@@ -61,7 +62,7 @@ class Filling:
     points: Array | None = None  #: (n_landmarks, n_features): the landmarks, standardised
     linear: float = 1.0  #: linear, near: the factors of the two predictions
     near: float = 0.0
-    bends: Bends | None = None  #: what is done with cells first; None if nothing is
+    bends: Bends | Batches | None = None  #: what is done with cells first; None if nothing is
 
     @classmethod
     def by_mean(cls, mean: Array, rare: Array | None = None) -> Filling:
@@ -123,6 +124,12 @@ class Filled:
             return np.full(block.shape[0], np.nan)
         return self.known(self.fill(block))
 
+    @property
+    def batches(self) -> Batches | None:
+        """What removes the differences of batches, if anything does."""
+        first = self.fill.bends
+        return replace(first, then=None) if isinstance(first, Batches) else None
+
     def then(self, linear_map: Array) -> Filled:
         """Return this encoder followed by a linear map of the embedding."""
         return replace(self, encode=self.encode.then(linear_map))
@@ -134,7 +141,7 @@ def of_directions(
     spectrum: Array,
     energy: float,
     n: int,
-    bends: Bends | None = None,
+    bends: Bends | Batches | None = None,
 ) -> Filling:
     """Return what is predicted for missing cells of later rows of a view that had none."""
     d = scaling.mean.size
@@ -153,7 +160,7 @@ def of_directions(
 
 
 def learn_filling(
-    engine: Engine, view: View, seed: tuple[int, ...], bends: Bends | None = None
+    engine: Engine, view: View, seed: tuple[int, ...], bends: Bends | Batches | None = None
 ) -> tuple[Filling, Filling, Array]:
     """Learn from a sample of rows what stands for missing cells, and what of it may be kept."""
     assert view.gaps is not None

@@ -397,6 +397,7 @@ def chosen_scale(
     sample = engine.collect(engine.select(replace(view.rows, fill=None), drawn))
     levels = are_levels(view)
     found = "zscore" if levels.all() else scale_of(sample[:, ~levels] if levels.any() else sample)
+    levels[batch_places(view)] = False  # what is no feature
     if found == "counts" and levels.any():  # levels have no depth
         return "table"
     return "table" if found == "zscore" and view.features else found
@@ -405,9 +406,20 @@ def chosen_scale(
 def are_levels(view: View) -> NDArray[np.bool_]:
     """Tell which features are levels of a category."""
     columns = [column for column in view.columns or () if column.kind == "category"]
-    levels = {name for column in columns for name in column.features}
-    found = [name in levels for name in view.features or ()]
+    return features_among(view, {name for column in columns for name in column.features})
+
+
+def features_among(view: View, names: set[str]) -> NDArray[np.bool_]:
+    """Tell which features have one of the names."""
+    found = [name in names for name in view.features or ()]
     return np.array(found or [False] * view.shape[1])
+
+
+def batch_places(view: View) -> NDArray[np.intp]:
+    """Tell which features are indicators of the batch that a row is from, if that is said."""
+    name = None if view.source is None else view.source.batch
+    columns = [column for column in view.columns or () if column.name == name]
+    return np.flatnonzero(features_among(view, {one for each in columns for one in each.features}))
 
 
 def principal_directions(

@@ -1,23 +1,27 @@
 """Columns of a table as variables: how loud each is, and which are logarithms.
 
 A z-score of each level of a category would make a rare level as loud as a measurement: levels keep
-their own variance, and a number with two values counts as a category with two levels. Numbers with
+their own variance, and a number with two values counts as a category with two levels. Month and
+weekday of a date are as loud as one measurement each, and not as two. Numbers with
 a long tail become logarithms if that makes them agree more with the other columns, and wild cells
 come nearer. Everything else is as it was.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
 from viewfold._util.messages import format_names, frozen_record
 from viewfold._util.types import Array, Matrix
+from viewfold.data.codes import MONTH, WEEKDAY
 from viewfold.data.view import View
-from viewfold.method.scaling import are_levels
+from viewfold.method.scaling import are_levels, features_among
 from viewfold.rows import Engine
 from viewfold.rows.linalg import dense
 from viewfold.state.hashes import draw
@@ -66,16 +70,31 @@ class Bends:
         return f"logarithms of {format_names(names, 5)}" if names else None
 
 
+def are_angles(view: View) -> NDArray[np.bool_]:
+    """Tell which features are sine and cosine of the month or weekday of a date.
+
+    The two have a variance of 1 together at most, as one measurement has.
+    """
+    dates = [column for column in view.columns or () if column.kind == "date"]
+    return features_among(view, {f"{one.name}.{part}" for one in dates for part in MONTH + WEEKDAY})
+
+
 def learn_variables(
-    engine: Engine, view: View, seed: tuple[int, ...]
+    engine: Engine,
+    view: View,
+    seed: tuple[int, ...],
+    first: Callable[[Matrix], Matrix] | None = None,
 ) -> tuple[Bends | None, Array | None]:
-    """Learn how features bend, and the weights of those whose z-score is not wanted (else 0)."""
-    weight = np.where(are_levels(view), 1.0, 0.0)
+    """Learn how features bend, and the weights of those whose z-score is not wanted (else 0).
+
+    `first` is what is done with cells before.
+    """
+    weight = np.where(are_levels(view) | are_angles(view), 1.0, 0.0)
     told = weight if weight.any() else None
     if view.rows.is_sparse or view.shape[1] > WIDEST:
         return None, told
     drawn = draw(engine, view.ids, SAMPLE, seed=seed, purpose="variables")
-    rows = engine.collect(engine.select(replace(view.rows, fill=None), drawn)).astype(np.float64)
+    rows = engine.collect(engine.select(replace(view.rows, fill=first), drawn)).astype(np.float64)
     ordered, count = np.sort(rows, axis=0), np.count_nonzero(~np.isnan(rows), axis=0)
     n_values = 1 + np.count_nonzero(np.diff(ordered, axis=0) > 0, axis=0)
     # A number with two values, each of them in ten rows or more, is two levels.

@@ -6,6 +6,7 @@ In a module of its own, as `viewfold.load_encoder` needs nothing else of updates
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,11 @@ class Committee:
         told = (getattr(one.encoder, "surprise", None) for one in self.members())
         each = [surprise(block) for surprise in told if surprise is not None]
         return np.asarray(np.fmin.reduce([np.full(block.shape[0], np.nan), *each]))
+
+    @property
+    def batches(self) -> Any:
+        """What removes the differences of batches, the same for all; None if nothing does."""
+        return getattr(self.encoder, "batches", None)
 
     def then(self, linear_map: Array) -> Committee:
         others = None if self.others is None else self.others.then(linear_map)

@@ -37,7 +37,7 @@ from viewfold.rows.linalg import dense
 from viewfold.state.clusters import assign
 from viewfold.state.hashes import draw
 from viewfold.state.moments import Products, describe_samples, sum_products
-from viewfold.state.state import State, ViewRecord, level_places
+from viewfold.state.state import State, ViewRecord, level_places, without_batches
 
 DRAWN = 4096  # rows from which the cuts of a profile are found
 CELLS = 2**22  # of them, unless a view is very wide
@@ -105,6 +105,7 @@ def learn_expected(
     if n < FEWEST or state.views[which].encoder is None:
         return state
     assert state.clusters is not None
+    rows = without_batches(engine, state, view.name, rows)
     with engine.session():
         beside = engine.map(lambda of: of, alignment.view_rows(labels))
         some = _draw(engine, view, rows)
@@ -160,6 +161,7 @@ def compare(
     oddities: list[Oddity] = []
     other, n = None, rows.shape[0] if news else 0
     fits = np.full(record.n_features, np.nan)
+    rows = without_batches(engine, state, view.name, rows)
     with engine.session():
         tally = profile.tally(engine, rows)
         # A view that always comes as a whole may have no news; a part of it comes once.

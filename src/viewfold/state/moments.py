@@ -20,7 +20,7 @@ from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import column_sums, dense, filled, is_sparse, membership
 from viewfold.state.parts import part
-from viewfold.state.state import State
+from viewfold.state.state import State, without_batches
 
 # Of the regressions on P, whose columns are scaled to length 1; a hundredth or ten times of it do
 # as well.
@@ -231,6 +231,7 @@ def learn_moments(
 
     Missing cells of `rows` are NaN; `labels` are those of all samples.
     """
+    rows = without_batches(engine, state, view.name, rows)
     n, r = rows.shape[0], state.embedding.shape[1]
     if n < FEWEST:
         return state

@@ -179,12 +179,13 @@ class StoredColumns:
 class StoredSource:
     """What is remembered of how a view was read, as arrays."""
 
-    # (7,): whether empty markers were named, how many; how many layers, and representations (0 or
-    # 1); how many columns have new names; whether nothing is cleaned (0 or 1), and how many columns
-    # are
+    # (8,): whether empty markers were named, how many; how many layers, and representations (0 or
+    # 1); how many columns have new names; whether nothing is cleaned (0 or 1), how many columns
+    # are, and how many hold the batch (0 or 1; not in files of earlier versions)
     counts: Array
     # lengths, letters: the texts, as `StoredColumns` has them: markers, layer, representation, the
-    # known and the new name of each such column, and the name and form of each that is cleaned
+    # known and the new name of each such column, the name and form of each that is cleaned, and
+    # the name of the batch
     lengths: Array
     letters: Array
 
@@ -193,19 +194,22 @@ class StoredSource:
         markers = source.empty_markers
         others = [[text] if text is not None else [] for text in (source.layer, source.use_rep)]
         counts = [markers is not None, len(markers or ()), *map(len, others), len(source.rename)]
-        counts += [source.as_is, len(source.cleaning)]
+        batch = [] if source.batch is None else [source.batch]
+        counts += [source.as_is, len(source.cleaning), len(batch)]
         pairs = chain(*source.rename.items(), *source.cleaning.items())
-        texts = [*(markers or ()), *others[0], *others[1], *pairs]
+        texts = [*(markers or ()), *others[0], *others[1], *pairs, *batch]
         return cls(np.array(counts, np.int32), *_stored(texts))
 
     def source(self) -> ReadOptions:
         texts, counts = _texts(self.lengths, self.letters), _numbers(self.counts).tolist()
-        fits = len(counts) == 7 and sum(counts[1:4]) + 2 * (counts[4] + counts[6]) == len(texts)
-        if not fits or max(counts[0], counts[5], sum(counts[2:4])) > 1:
+        counts = [*counts, 0] if len(counts) == 7 else counts
+        fits = len(counts) == 8
+        fits = fits and sum(counts[1:4]) + 2 * (counts[4] + counts[6]) + counts[7] == len(texts)
+        if not fits or max(counts[0], counts[5], counts[7], sum(counts[2:4])) > 1:
             raise UnreadableError("what a file says about how a view was read does not fit")
         left = iter(texts)
-        markers, layer, rep, renamed, cleaned = (
-            list(islice(left, n)) for n in (*counts[1:4], 2 * counts[4], 2 * counts[6])
+        markers, layer, rep, renamed, cleaned, batch = (
+            list(islice(left, n)) for n in (*counts[1:4], 2 * counts[4], 2 * counts[6], counts[7])
         )
         return ReadOptions(
             empty_markers=tuple(markers) if counts[0] else None,
@@ -214,6 +218,7 @@ class StoredSource:
             rename=dict(zip(renamed[::2], renamed[1::2], strict=True)),
             as_is=bool(counts[5]),
             cleaning=dict(zip(cleaned[::2], cleaned[1::2], strict=True)),
+            batch=batch[0] if batch else None,
         )
 
 

@@ -106,6 +106,7 @@ PARTS: Registry[Any] = Registry(
     "viewfold.parts",
     {
         "affine/1": "viewfold.method.scaling:Affine",
+        "batches/1": "viewfold.method.batches:Batches",
         "bends/1": "viewfold.method.variables:Bends",
         "columns/1": "viewfold.state.parts:StoredColumns",
         "committee/1": "viewfold.state.committee:Committee",

@@ -14,7 +14,7 @@ from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.expected import Profile
 from viewfold.data.view import Column, features_of
-from viewfold.rows import BucketRows, Engine, RowSet, engine_of
+from viewfold.rows import BucketRows, Engine, Rows, RowSet, engine_of
 from viewfold.rows.linalg import dense, gram
 from viewfold.state.clusters import Clusters
 from viewfold.state.evidence import NONE, Directions
@@ -263,6 +263,16 @@ def followed(record: ViewRecord, linear_map: Array | None) -> ViewRecord:
     if record.encoder is None or linear_map is None:
         return record
     return replace(record, encoder=record.encoder.then(linear_map))
+
+
+def without_batches(engine: Engine, state: State, name: str | None, rows: RowSet) -> RowSet:
+    """Return rows of a view without what its batches differ by, if its encoder removes that."""
+    encoder = state.views[state.names.index(name or state.names[-1])].encoder
+    batches = getattr(encoder, "batches", None)
+    if batches is None:
+        return rows
+    lazy = isinstance(rows, Rows | BucketRows)  # they are corrected whenever they are read
+    return replace(rows, fill=batches) if lazy else engine.map(batches, rows)
 
 
 # -- levels of categories. No row is kept, so that nobody knows which level a forgotten sample had.

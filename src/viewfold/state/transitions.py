@@ -21,6 +21,7 @@ from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.rows.linalg import membership
 from viewfold.state import novelty
 from viewfold.state.admission import check_shared
 from viewfold.state.clusters import Clusters
@@ -61,6 +62,8 @@ class Combined:
     own: RowSet | None = None
     #: of a view of counts, the numbers of some rows and their totals: clusters should not follow it
     depth: tuple[NDArray[np.intp], Array] | None = None
+    #: of a view whose batches are known, the numbers of some rows and the indicators of theirs
+    batches: tuple[NDArray[np.intp], Array] | None = None
     note: str | None = None  #: what the log tells about how the view was read
 
 
@@ -158,10 +161,13 @@ def fold(
             previous=previous,
             seed=seed,
         )
-    if combined.depth is not None:
-        drawn, depth = combined.depth
-        of_view = engine.map(lambda block: block, alignment.view_rows(labels))
-        warn_of_depth(record.name, depth, engine.collect(engine.select(of_view, drawn)))
+    note = combined.note
+    for measured, judge in ((combined.depth, tell_of_depth), (combined.batches, tell_of_batches)):
+        if measured is not None:
+            drawn, values = measured
+            of_view = engine.map(lambda block: block, alignment.view_rows(labels))
+            said = judge(record.name, values, engine.collect(engine.select(of_view, drawn)))
+            note = "; ".join(filter(None, (note, said))) or None
     log = noted(
         state.log,
         "fold",
@@ -170,7 +176,7 @@ def fold(
         n_new=record.n_new,
         n_shared=record.n_shared,
         n_moved=0 if previous is None else count_moved(engine, previous, labels),
-        note=combined.note,
+        note=note,
     )
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (secrets.randbits(63), view.length)
@@ -223,21 +229,46 @@ def fold(
     return learn_expected(engine, after, view, raw, labels, alignment)
 
 
-def warn_of_depth(name: str, depth: Array, labels: Array) -> None:
-    """Warn if clusters explain much of how the totals of the rows of a view differ."""
+def share_explained(values: Array, labels: Array) -> float | None:
+    """Return the share of the variance of some columns that clusters explain beyond chance."""
+    _, at, count = np.unique(labels, return_inverse=True, return_counts=True)
+    apart = values - values.mean(axis=0)
+    if len(values) < FEWEST + count.size or not apart.any():
+        return None
+    means = membership(at, count.size) @ apart / count[:, None]
+    within = ((apart - means[at]) ** 2).sum() / (len(values) - count.size)
+    return float(max(1 - within * (len(values) - 1) / (apart**2).sum(), 0))
+
+
+def tell_of_depth(name: str, depth: Array, labels: Array) -> str | None:
+    """Return what the log tells, and warn if clusters follow how much was counted in each row."""
     there = np.isfinite(depth)  # a row with missing cells has no total
     logs = np.log(np.maximum(depth[there], 1))
-    _, at, count = np.unique(labels[there], return_inverse=True, return_counts=True)
-    if logs.size < FEWEST + count.size or logs.std() < constants.COUNTS_SPREAD:
-        return
-    within = logs - (np.bincount(at, logs) / count)[at]
-    share = 1 - within @ within / (logs.size - count.size) / logs.var(ddof=1)
+    share = share_explained(logs[:, None], labels[there])
+    if share is None or logs.std() < constants.COUNTS_SPREAD:
+        return None
     if share > constants.FOLLOWED:
         warn_user(
             f"The clusters follow the depth of view {name!r}: they explain {share:.0%} of how the "
             "(logarithms of the) totals of its rows differ. If the depth says nothing about the "
             "samples, scale the view yourself or try another scale ('counts' divides by depth)."
         )
+    return f"clusters explain {share:.0%} of the depth"
+
+
+def tell_of_batches(name: str, batches: Array, labels: Array) -> str | None:
+    """Return what the log tells, and warn if clusters still follow the batches of a view."""
+    there = ~np.isnan(batches).any(axis=1)
+    share = share_explained(batches[there], labels[there])
+    if share is None:
+        return None
+    if share > constants.FOLLOWED:
+        warn_user(
+            f"The clusters follow the batches of view {name!r}: they explain {share:.0%} of which "
+            "batch a sample is in. Groups of samples go along with batches, or another view "
+            "follows them; what these samples really differ by was removed with the batches."
+        )
+    return f"clusters explain {share:.0%} of the batches"
 
 
 def _with_column(

@@ -482,7 +482,8 @@ def _learned(
 
     Returns also the linear map that rows of the consensus went through.
     """
-    view, n = rows.view, rows.view.shape[0]
+    batches = getattr(state.views[which].encoder, "batches", None)
+    view, n = replace(rows.view, batches=batches), rows.view.shape[0]
     n_before = state.views[which].n_samples - rows.count.n_new - rows.count.n_late
     check_enough(view, alignment, method.n_clusters)
     combined = method.combine(engine, state, view, alignment, seed)

@@ -242,7 +242,7 @@ def _of_records(records: list[dict[str, Any]], view: ViewRecord) -> Array:
         else:
             cells = codes(Cells.of(values))
         made.append(features_of_cells(cells, column, codes, unknown))
-    tell_unknown(unknown, label)
+    tell_unknown(unknown, label, options.batch)
     return np.column_stack(made)
 
 

@@ -418,7 +418,7 @@ def model_of(state: State) -> FoldingEstimator:
 def state_of(model: FoldingEstimator) -> State:
     """Return the state of a model as a file holds it."""
     name = METHODS.name_of(type(model)) or type(model).__name__
-    state = replace(model._now, method=name, params=model.get_params())
+    state = replace(model._now, method=name, params=_params(model))
     return distinguished(state) if model.keep_encoders else _private(state)
 
 
@@ -428,7 +428,7 @@ def _following(before: State, settings: dict[str, Any], model: FoldingEstimator)
     if after.views and after.log[: len(before.log)] != before.log:
         after = after.after(before.log)  # `fit` begins a new one
     if any(event.n_clusters is not None for event in after.log[len(before.log) :]):
-        settings = {**settings, "n_clusters": model.n_clusters}  # `recluster` has its own entry
+        settings = {**settings, "n_clusters": model._number}  # `recluster` has its own entry
     if _settings(model) != settings:
         after = replace(after, log=noted(after.log, "params", after.n_samples))
     return after
@@ -438,8 +438,13 @@ def _settings(model: FoldingEstimator) -> dict[str, Any]:
     """Return the parameters for comparison: the position of a RandomState does not count."""
     return {
         name: np.random.RandomState if isinstance(value, np.random.RandomState) else value
-        for name, value in model.get_params().items()
+        for name, value in _params(model).items()
     }
+
+
+def _params(model: FoldingEstimator) -> dict[str, Any]:
+    """Return the parameters as a file holds them: the number of clusters, and not "auto"."""
+    return {**model.get_params(), "n_clusters": model._number}
 
 
 def _revision(before: State, after: State, gone: pd.Index) -> Change | None:

@@ -92,6 +92,7 @@ READING: dict[str, Check] = {
     "empty_rows": one_of("absent", "keep"),
     "missing_cells": one_of("accept", "error"),
     **dict.fromkeys(("columns", "drop", "categories", "empty_markers"), texts),
+    "batch": text,
     **dict.fromkeys(("strict", "as_is"), flag),
 }
 # To look at a file.

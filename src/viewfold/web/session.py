@@ -214,7 +214,7 @@ class Session:
         if not how.dry_run:
             self._note_mine(added.model, added.before)
             self.uploads.drop(said["upload"])
-        why, now = added.chosen, added.model.n_clusters
+        why, now = added.chosen, added.model.n_clusters_
         return {
             **added.facts(),
             "samples": added.model.n_samples_,
@@ -234,9 +234,11 @@ class Session:
 
     def suggest(self, said: dict[str, Any], job: Job) -> dict[str, Any]:
         """Find out how much each number of clusters stands out."""
+        from viewfold.estimators.selection import suggest_number
+
         model = self._folded()
         between = range(said["from"], said["to"] + 1) if "from" in said else None
-        found = summaries.suggest_number(model, between)
+        found = suggest_number(model, between)
         return {
             **summaries.summarize_suggestion(model, found),
             "evidence": summaries.explain_number(found),
