@@ -184,7 +184,7 @@ def split_table(
     if known or options.names_columns:
         frame = frame.select(*options.wanted(whole, label))
     schema = frame.schema
-    said = options.kinds or options.categories
+    said = options.kinds or options.categories or options.batch
     coded = [
         column
         for column, kind in schema.items()
