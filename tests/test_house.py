@@ -35,7 +35,7 @@ def context_variables(text: str) -> int:
     )
 
 
-@pytest.mark.xfail(reason="32,300: what makes viewfold continual took 2,900", strict=True)
+@pytest.mark.xfail(reason="33,800: continual, tables and batches took 4,000", strict=True)
 def test_all_modules_together_are_not_too_long() -> None:
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES)
     assert lines <= MOST_LINES_IN_ALL
