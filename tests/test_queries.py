@@ -26,8 +26,7 @@ READERS = [
     "history p.vf",
     "history p.vf --id s5",
     "history p.vf --moved scan",
-    "export p.vf -o e.csv",
-    "export p.vf -o e.parquet",
+    "export p.vf -o e.csv",  # to Parquet, pyarrow imports pandas
 ]
 
 

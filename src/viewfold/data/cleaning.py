@@ -304,7 +304,8 @@ class Cleaned:
     forms: Mapping[str, Form] = field(default_factory=dict)
     told: Mapping[str, str] = field(default_factory=dict)  # by column
     plain: Collection[str] = ()  # columns of numbers as Python writes them
-    decimal: str | None = None  # the decimal sign, if some cell leaves no doubt, and no other does
+    # the decimal sign, if some cell can only be read with it, and none only with another
+    decimal: str | None = None
 
 
 def find_forms(
