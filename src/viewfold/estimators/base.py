@@ -492,10 +492,10 @@ class FoldingEstimator(
         have given it more. No view is needed: it takes as long as finding clusters after a fold.
         """
         check_is_fitted(self)
-        if n_clusters == "auto":
+        if isinstance(n_clusters, str):
             raise ValueError(
-                "recluster takes a number: n_clusters='auto' is for a model that chooses whenever "
-                "it folds. suggest_n_clusters(model).best is the number that stands out most."
+                f"recluster takes a number, not n_clusters={n_clusters!r}: 'auto' is for models, "
+                "which choose when they fold. suggest_n_clusters(model).best stands out most."
             )
         state, other = self._fitted, clone(self).set_params(n_clusters=n_clusters)
         other._check_parameters()
