@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 
 from commands import typed
-from viewfold import ViewFold
+from viewfold import FCMVC, ViewFold
 from viewfold._util import constants
 from viewfold.rows import DiskEngine, using
 from viewfold.store import queries
@@ -101,3 +102,16 @@ def test_engines_agree(model: ViewFold) -> None:
     with DiskEngine() as engine, using(engine):
         there = folded().to_frame()["hangs_on"]
     assert there.fillna("").loc[IDS].equals(model.to_frame()["hangs_on"].fillna("").loc[IDS])
+
+
+def test_in_one_cluster_no_label_hangs_on_a_view() -> None:
+    rng = np.random.default_rng(2)
+    model = FCMVC(5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # two features are fewer than five clusters
+        for name in ("labs", "scan"):
+            model.partial_fit(rng.normal(size=(120, 2)), ids=range(120), view=name)
+        model.recluster(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert model.to_frame()["hangs_on"].isna().all()

@@ -97,6 +97,13 @@ def hangs_on(
     if directions is None:  # encoders are not kept
         return engine.map(lambda block: np.full((len(block), 2), -1, np.int32), evidence)
     m, small = directions.n_numbers, np.dtype(np.float32)
+    if clusters.n_clusters == 1:  # there is no other cluster to be in
+
+        def find_none(said: Array) -> Array:
+            known = np.count_nonzero(said[:, ::m] != NONE, axis=1) > 1
+            return np.stack([np.where(known, 0, -1), np.zeros(len(said))], axis=1).astype(np.int32)
+
+        return engine.map(find_none, evidence)
     toward, half = _toward(clusters, small)
     half = half.astype(small)
     lift = (directions.lift[:, : len(clusters.projection)] / STEPS).astype(small)
